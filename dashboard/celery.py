@@ -1,0 +1,11 @@
+"""The Celery application. Queues: `default` (recording, roll-up, sample traffic) and `engine.<name>`, one an engine."""
+
+import os
+
+from celery import Celery
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
+
+app = Celery("tierscope")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+app.autodiscover_tasks(["dashboard"])

@@ -1,0 +1,253 @@
+"""What is stored: sources, series in time buckets, tier settings and their history, requests, API keys, retention.
+
+Knows nothing about where a number came from (dashboard/sources) or how it is drawn (dashboard/charts). Everything counted
+is an integer, so that sums are exact.
+"""
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import models
+
+
+class CacheTier(models.TextChoices):
+    GPU = "gpu", "GPU"
+    CPU = "cpu", "CPU DRAM"
+    DISK = "disk", "Disk"
+    REMOTE = "remote", "Remote"
+    UNATTRIBUTED = "unattributed", "Unattributed"
+
+
+class Source(models.Model):
+    """Where one or more engines' numbers are read from."""
+
+    class Kind(models.TextChoices):
+        EMBEDDED = "embedded", "Embedded engines"
+        AUTO = "auto", "Detect"
+        TIERSCOPE = "tierscope", "Tierscope"
+        VLLM = "vllm", "vLLM 0.32 or newer"
+        VLLM_OLD = "vllm_old", "vLLM before 0.32"
+        SGLANG = "sglang", "SGLang"
+        LMCACHE_MP = "lmcache_mp", "LMCache multi-process"
+        LMCACHE = "lmcache", "LMCache in-process"
+        KVBM = "kvbm", "NVIDIA Dynamo KVBM"
+        TRTLLM = "trtllm", "TensorRT-LLM"
+
+    name = models.CharField(max_length=64, unique=True, validators=[RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")])
+    kind = models.CharField(max_length=16, choices=Kind, default=Kind.AUTO)
+    url = models.URLField(blank=True, help_text="Empty for the embedded engines.")
+    interval_seconds = models.PositiveIntegerField(
+        default=10, validators=[MinValueValidator(1), MaxValueValidator(3600)]
+    )
+    is_enabled = models.BooleanField(default=True)
+    claimed_until = models.DateTimeField(null=True, editable=False)
+    last_scraped_at = models.DateTimeField(null=True, editable=False)
+    last_ok_at = models.DateTimeField(null=True, editable=False)
+    last_duration_seconds = models.FloatField(null=True, editable=False)
+    last_num_samples = models.PositiveIntegerField(null=True, editable=False)
+    last_error = models.TextField(blank=True, editable=False)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Series(models.Model):
+    """One canonical counter or gauge of one model on one engine."""
+
+    class Metric(models.TextChoices):
+        SCRAPES = "scrapes"  # successful observations: a bucket without them is "not observed", not 0
+        PROMPT_TOKENS = "prompt_tokens"
+        COMPUTED_TOKENS = "computed_tokens"
+        HIT_TOKENS = "hit_tokens"  # by cache_tier
+        GENERATED_TOKENS = "generated_tokens"
+        REQUESTS = "requests"  # detail = finish_reason
+        PREEMPTIONS = "preemptions"
+        RESIDENT_TOKENS = "resident_tokens"  # gauge, by cache_tier
+        CAPACITY_TOKENS = "capacity_tokens"  # gauge, by cache_tier
+        USED_BYTES = "used_bytes"  # gauge, by cache_tier
+        CAPACITY_BYTES = "capacity_bytes"  # gauge, by cache_tier
+        EVICTED_BLOCKS = "evicted_blocks"  # by cache_tier, detail = reason
+        LOADED_BYTES = "loaded_bytes"  # by cache_tier
+        STORED_BYTES = "stored_bytes"  # by cache_tier
+        TTFT = (
+            "ttft"  # by cache_tier ("" = none read), detail = le; requests that fell into this bucket, not cumulative
+        )
+
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="series")
+    engine = models.CharField(max_length=64)
+    model_name = models.CharField(max_length=200)
+    metric = models.CharField(max_length=24, choices=Metric)
+    cache_tier = models.CharField(max_length=16, blank=True)
+    detail = models.CharField(max_length=32, blank=True)
+
+    class Meta:
+        verbose_name_plural = "series"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["source", "engine", "model_name", "metric", "cache_tier", "detail"], name="one_series"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, [self.engine, self.model_name, self.metric, self.cache_tier, self.detail]))
+
+
+class CounterState(models.Model):
+    """The last value seen of a counter, per run of its engine: what the next increase is measured from."""
+
+    series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="states")
+    boot_id = models.CharField(max_length=64, blank=True, help_text="The engine's run; empty where it is not told.")
+    value = models.BigIntegerField()
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["series", "boot_id"], name="one_state_per_run")]
+
+    def __str__(self) -> str:
+        return f"{self.series} = {self.value}"
+
+
+class Bucket(models.Model):
+    """A series' increase (counter) or sum of readings (gauge; mean = value / num_samples) in one stretch of time."""
+
+    class Resolution(models.IntegerChoices):
+        TEN_SECONDS = 10, "10 s"
+        MINUTE = 60, "1 min"
+        HOUR = 3600, "1 h"
+        DAY = 86400, "1 d"
+
+    series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="buckets")
+    resolution = models.PositiveIntegerField(choices=Resolution)
+    start_at = models.BigIntegerField(help_text="Unix seconds, a multiple of the resolution.")
+    value = models.BigIntegerField(default=0)
+    num_samples = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["series", "resolution", "start_at"], name="one_bucket")]
+
+    def __str__(self) -> str:
+        return f"{self.series} {self.resolution}s @{self.start_at}"
+
+
+class RollupMark(models.Model):
+    """Up to where a resolution has been rolled up from the finer one; claimed by a conditional update."""
+
+    resolution = models.PositiveIntegerField(unique=True)
+    done_until = models.BigIntegerField(default=0, help_text="Unix seconds, exclusive.")
+
+    def __str__(self) -> str:
+        return f"{self.resolution}s until {self.done_until}"
+
+
+class Retention(models.Model):
+    """How long each resolution and the request log are kept. One row."""
+
+    ten_seconds_hours = models.PositiveIntegerField(default=48, validators=[MinValueValidator(2)])
+    minutes_days = models.PositiveIntegerField(default=14, validators=[MinValueValidator(1)])
+    hours_days = models.PositiveIntegerField(default=400, validators=[MinValueValidator(31)])
+    days_years = models.PositiveIntegerField(default=10, validators=[MinValueValidator(1)])
+    requests_days = models.PositiveIntegerField(default=7, validators=[MinValueValidator(1)])
+    requests_rows = models.PositiveIntegerField(default=200_000, validators=[MinValueValidator(1000)])
+
+    class Meta:
+        verbose_name_plural = "retention"
+
+    def __str__(self) -> str:
+        return "Retention"
+
+
+class TierSetting(models.Model):
+    """What an admin asked of one tier of one embedded engine, and what that engine made of it."""
+
+    class Policy(models.TextChoices):
+        LRU = "lru", "LRU"
+
+    class WriteMode(models.TextChoices):
+        WRITE_BACK = "write_back", "Write back: store when evicted"
+        WRITE_THROUGH = "write_through", "Write through: store when filled"
+
+    engine = models.CharField(max_length=64)
+    cache_tier = models.CharField(max_length=16, choices=CacheTier)
+    desired_bytes = models.BigIntegerField(validators=[MinValueValidator(0)])
+    policy = models.CharField(max_length=16, choices=Policy, default=Policy.LRU)
+    write_mode = models.CharField(max_length=16, choices=WriteMode, default=WriteMode.WRITE_BACK)
+    applied_bytes = models.BigIntegerField(null=True, editable=False)
+    applied_at = models.DateTimeField(null=True, editable=False)
+    reason = models.TextField(blank=True, editable=False, help_text="Why applied differs from desired.")
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["engine", "id"]
+        constraints = [models.UniqueConstraint(fields=["engine", "cache_tier"], name="one_setting_per_tier")]
+
+    def __str__(self) -> str:
+        return f"{self.engine} {self.cache_tier}"
+
+
+class TierChange(models.Model):
+    """The history of sizes, policies, write modes and clears: author and time, and the marks on the charts."""
+
+    engine = models.CharField(max_length=64)
+    cache_tier = models.CharField(max_length=16, choices=CacheTier)
+    action = models.CharField(max_length=16, choices=[(v, v) for v in ("resize", "policy", "write_mode", "clear")])
+    old_value = models.CharField(max_length=64, blank=True)
+    new_value = models.CharField(max_length=64, blank=True)
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-at"]
+        indexes = [models.Index(fields=["at"])]
+
+    def __str__(self) -> str:
+        return f"{self.engine} {self.cache_tier} {self.action} {self.old_value} → {self.new_value}"
+
+
+class RequestLog(models.Model):
+    """One answered request, with the tier every prompt token came from. Bounded by Retention."""
+
+    request_id = models.CharField(max_length=64, unique=True)
+    engine = models.CharField(max_length=64)
+    model_name = models.CharField(max_length=200)
+    api_key = models.ForeignKey("ApiKey", null=True, on_delete=models.SET_NULL)
+    received_at = models.DateTimeField()
+    finished_at = models.DateTimeField()
+    prompt_tokens = models.PositiveIntegerField()
+    hit_gpu_tokens = models.PositiveIntegerField(default=0)
+    hit_cpu_tokens = models.PositiveIntegerField(default=0)
+    hit_disk_tokens = models.PositiveIntegerField(default=0)
+    hit_remote_tokens = models.PositiveIntegerField(default=0)
+    computed_tokens = models.PositiveIntegerField()
+    generated_tokens = models.PositiveIntegerField()
+    slowest_tier = models.CharField(max_length=16, blank=True)
+    ttft_seconds = models.FloatField(null=True)
+    finish_reason = models.CharField(max_length=16)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["-finished_at"]
+        indexes = [models.Index(fields=["finished_at"])]
+
+    def __str__(self) -> str:
+        return self.request_id
+
+
+class ApiKey(models.Model):
+    """Who may send traffic. The key itself is shown once and stored as a SHA-256 hash."""
+
+    name = models.CharField(max_length=100, unique=True)
+    prefix = models.CharField(max_length=12, editable=False)
+    hashed_key = models.CharField(max_length=64, unique=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    last_used_at = models.DateTimeField(null=True, editable=False)
+    is_active = models.BooleanField(default=True)
+
+    class Meta:
+        verbose_name = "API key"
+        verbose_name_plural = "API keys"
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"

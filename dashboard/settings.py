@@ -1,0 +1,171 @@
+"""Every setting of the Django project. A wrong environment variable fails at start with its name."""
+
+import hashlib
+import secrets
+import tempfile
+from pathlib import Path
+from urllib.parse import quote
+
+from csp.constants import NONE, SELF, UNSAFE_INLINE
+from environs import Env, EnvValidationError, validate
+
+from dashboard.secret_files import read_or_create
+from dashboard.sizes import parse_size
+
+env = Env()
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+# -- Where and who ---------------------------------------------------------------------------------------------------
+TIERSCOPE_HOME = Path(env.str("TIERSCOPE_HOME", str(BASE_DIR / "var"))).expanduser().absolute()
+PORT = env.int("PORT", 8000, validate=validate.Range(min=1, max=65535))
+BIND = env.str("TIERSCOPE_BIND", "127.0.0.1")
+DEBUG = env.bool("TIERSCOPE_DEBUG", False)
+SECRET_KEY = env.str("TIERSCOPE_SECRET_KEY", "") or read_or_create(
+    TIERSCOPE_HOME / "secret-key", lambda: secrets.token_urlsafe(50)
+)
+ALLOWED_HOSTS = env.list("TIERSCOPE_ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("TIERSCOPE_TRUSTED_ORIGINS", [])
+METRICS_TOKEN = env.str("TIERSCOPE_METRICS_TOKEN", "")
+SAMPLE_TRAFFIC = env.bool("TIERSCOPE_SAMPLE_TRAFFIC", True)
+
+# -- The embedded engine ---------------------------------------------------------------------------------------------
+ENGINE_NAME = env.str("TIERSCOPE_ENGINE", "local", validate=validate.Regexp(r"^[a-z0-9][a-z0-9-]{0,31}$"))
+MODEL_PATH = env.str("TIERSCOPE_MODEL", "")
+DEVICE = env.str("TIERSCOPE_DEVICE", "auto", validate=validate.OneOf(["auto", "cpu", "cuda"]))
+BLOCK_SIZE = env.int("TIERSCOPE_BLOCK_SIZE", 16, validate=validate.OneOf([8, 16, 32, 64, 128]))
+
+
+def _size(name: str) -> int | None:
+    """Bytes in a variable written like "2 GiB"; None where it is not set (then the machine decides)."""
+    text = env.str(name, "")
+    try:
+        return parse_size(text) if text else None
+    except ValueError as error:
+        raise EnvValidationError(f'Environment variable "{name}" invalid: {error}', [str(error)]) from None
+
+
+TIER_BYTES = {tier: _size(f"TIERSCOPE_{tier.upper()}_BYTES") for tier in ("gpu", "cpu", "disk")}
+
+
+# -- Valkey: broker, results, token streams, engine snapshots ----------------------------------------------------------
+def _socket_path() -> Path:
+    """A Unix socket path has room for 107 bytes; a deeper home gets a private folder under the temporary one."""
+    path = TIERSCOPE_HOME / "valkey.sock"
+    if len(str(path).encode()) < 100:
+        return path
+    digest = hashlib.sha256(str(TIERSCOPE_HOME).encode()).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"tierscope-{digest}" / "valkey.sock"
+
+
+VALKEY_SOCKET = _socket_path()
+VALKEY_IS_EMBEDDED = not env.str("REDIS_URL", "")
+REDIS_URL = env.str("REDIS_URL", "") or f"unix://{quote(str(VALKEY_SOCKET))}?db=0"
+CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=")
+CELERY_RESULT_BACKEND = CELERY_BROKER_URL
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_RESULT_EXPIRES = 3600
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 10, "socket_connect_timeout": 5}
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+
+# -- Database ---------------------------------------------------------------------------------------------------------
+DATABASES = {
+    "default": env.dj_db_url("DATABASE_URL", f"sqlite:///{TIERSCOPE_HOME / 'tierscope.sqlite3'}", conn_max_age=60)
+}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    # IMMEDIATE: a writer waits for its turn at BEGIN instead of failing at its first write; 20 s is far above any write here.
+    DATABASES["default"]["OPTIONS"] = {
+        "timeout": 20,
+        "transaction_mode": "IMMEDIATE",
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32000;",
+    }
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# -- Django -----------------------------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "dashboard",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "csp",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+]
+ROOT_URLCONF = "dashboard.urls"
+ASGI_APPLICATION = "dashboard.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "overview"
+LOGOUT_REDIRECT_URL = "login"
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = TIERSCOPE_HOME / "static"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.bool("TIERSCOPE_HTTPS", False)
+SECURE_CONTENT_TYPE_NOSNIFF = True
+X_FRAME_OPTIONS = "DENY"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+# Plotly sizes its elements through style attributes; scripts come from our own files only.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "style-src": [SELF, UNSAFE_INLINE],
+        "img-src": [SELF, "data:", "blob:"],
+        "object-src": [NONE],
+        "base-uri": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
+}
+
+# -- Logging ----------------------------------------------------------------------------------------------------------
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.str("TIERSCOPE_LOG_LEVEL", "INFO")},
+    "loggers": {"httpx": {"level": "WARNING"}, "celery.worker.strategy": {"level": "WARNING"}},
+}
