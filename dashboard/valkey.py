@@ -1,0 +1,94 @@
+"""Valkey: the clients every part shares, and the name of every key and channel. Knows nothing about what they hold."""
+
+import asyncio
+from functools import cache
+from weakref import WeakKeyDictionary
+
+import redis
+import redis.asyncio
+from django.conf import settings
+
+PREFIX = "ts:"
+TICK_CHANNEL = f"{PREFIX}tick"
+ABORT_CHANNEL = f"{PREFIX}abort"
+
+ENGINE_TTL_SECONDS = 5
+FINAL_TTL_SECONDS = 3600
+STREAM_TTL_SECONDS = 600
+
+# The longest blocking read anywhere waits 5 s in the server: the socket has to outlast it.
+_SOCKET_SECONDS = 10
+_CONNECT_SECONDS = 3
+
+_async_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.asyncio.Redis] = WeakKeyDictionary()
+
+
+@cache
+def client() -> redis.Redis:
+    """This process's pooled client (threads share it); answers are text. Every call has a timeout."""
+    return redis.Redis.from_url(
+        settings.REDIS_URL,
+        decode_responses=True,
+        socket_timeout=_SOCKET_SECONDS,
+        socket_connect_timeout=_CONNECT_SECONDS,
+        health_check_interval=30,
+    )
+
+
+def async_client() -> redis.asyncio.Redis:
+    """The running event loop's pooled client; connections belong to the loop they were opened in."""
+    loop = asyncio.get_running_loop()
+    if loop not in _async_clients:
+        _async_clients[loop] = redis.asyncio.Redis.from_url(
+            settings.REDIS_URL,
+            decode_responses=True,
+            socket_timeout=_SOCKET_SECONDS,
+            socket_connect_timeout=_CONNECT_SECONDS,
+            health_check_interval=30,
+        )
+    return _async_clients[loop]
+
+
+def forget_clients() -> None:
+    """Drops the cached clients, so that the next call reads `settings.REDIS_URL` again (tests; after a fork)."""
+    client.cache_clear()
+    _async_clients.clear()
+
+
+def engine_key(engine: str) -> str:
+    """String, JSON, TTL `ENGINE_TTL_SECONDS`: what a living engine publishes every second."""
+    return f"{PREFIX}engine:{engine}"
+
+
+def final_key(engine: str, boot_id: str) -> str:
+    """String, JSON, TTL `FINAL_TTL_SECONDS`: the newest of that run, so that its last increase is still recorded."""
+    return f"{PREFIX}final:{engine}:{boot_id}"
+
+
+def stream_key(request_id: str) -> str:
+    """Stream, TTL `STREAM_TTL_SECONDS`: one request's events as they come."""
+    return f"{PREFIX}stream:{request_id}"
+
+
+def abort_key(request_id: str) -> str:
+    """String with TTL: set when a client went away, for an engine that was not listening at that moment."""
+    return f"{PREFIX}abort:{request_id}"
+
+
+def control_key(engine: str) -> str:
+    """List: operations an engine's control thread takes with BLPOP."""
+    return f"{PREFIX}control:{engine}"
+
+
+def engine_keys(connection: redis.Redis) -> list[str]:
+    """The keys of every engine that is alive now, sorted."""
+    return _scan(connection, f"{PREFIX}engine:*")
+
+
+def final_keys(connection: redis.Redis) -> list[str]:
+    """The keys of every engine run seen within the last `FINAL_TTL_SECONDS`, sorted."""
+    return _scan(connection, f"{PREFIX}final:*")
+
+
+def _scan(connection: redis.Redis, pattern: str) -> list[str]:
+    return sorted(connection.scan_iter(match=pattern, count=500))
