@@ -1,34 +1,50 @@
 """Bytes as people write them: "2 GiB", "512 MiB", "0". Knows nothing about tiers or forms."""
 
-import bitmath
+import re
+from fractions import Fraction
+
+MAX_BYTES = 2**63 - 1  # what a database integer and a file offset can hold
+_MAX_CHARACTERS = 64
+
+_LETTERS = "kmgtpe"
+_UNITS = {"": 1, "b": 1, "byte": 1, "bytes": 1}
+for _power, _letter in enumerate(_LETTERS, start=1):
+    _UNITS |= {_letter: 1024**_power, f"{_letter}i": 1024**_power, f"{_letter}ib": 1024**_power}
+    _UNITS[f"{_letter}b"] = 1000**_power
+_SIZE = re.compile(r"(-?)\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([a-z]*)", re.ASCII)
 
 
 def parse_size(text: str) -> int:
-    """Whole bytes in `text`; a bare number is bytes. Raises ValueError with a sentence for a person."""
-    cleaned = text.strip().replace("_", "")
-    if cleaned.isascii() and cleaned.isdigit():
-        return int(cleaned)
-    try:
-        size = _parse(cleaned)
-    except ValueError:
-        raise ValueError(f"“{text}” is not a size; write it like 2 GiB, 512 MiB or 0.") from None
-    if size.bytes < 0:
-        raise ValueError(f"“{text}” is negative; a size is 0 or more.")
-    return int(size.bytes)
+    """Whole bytes in `text`; a bare number is bytes. Raises ValueError with a sentence for a person.
+
+    Case never matters and b is bytes (nobody buys memory in bits). 2 GB is 2·10⁹, 2 GiB is 2·2³⁰; a lone letter (2G) is
+    read as memory is bought, 2·2³⁰.
+    """
+    shown = text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…"
+    match = _SIZE.fullmatch(text.strip().replace("_", "").lower()) if shown == text else None
+    if match is None or match[3] not in _UNITS:
+        raise ValueError(f"“{shown}” is not a size; write it like 2 GiB, 512 MiB or 0.")
+    num_bytes = int(Fraction(match[2]) * _UNITS[match[3]])  # fractions: no float may round a byte away
+    if match[1] and num_bytes:
+        raise ValueError(f"“{shown}” is negative; a size is 0 or more.")
+    if num_bytes > MAX_BYTES:
+        raise ValueError(f"“{shown}” is too large; a size is less than 8 EiB.")
+    return num_bytes
 
 
 def format_size(num_bytes: int) -> str:
-    """The shortest exact-looking form: "2 GiB", "1.5 GiB", "0 B"."""
-    if num_bytes < 1024:
-        return f"{num_bytes} B"
-    best = bitmath.Byte(num_bytes).best_prefix(system=bitmath.NIST)
-    number = f"{best.value:.2f}".rstrip("0").rstrip(".")
-    return f"{number} {best.unit}"
+    """A short form for reading, rounded to two decimals: "2 GiB", "1.5 GiB", "0 B"."""
+    power = min(max(num_bytes.bit_length() - 1, 0) // 10, len(_LETTERS))
+    number = f"{num_bytes / 1024**power:.2f}".rstrip("0").rstrip(".") if power else str(num_bytes)
+    if number == "1024" and power < len(_LETTERS):
+        number, power = "1", power + 1
+    return f"{number} {_LETTERS[power - 1].upper()}iB" if power else f"{number} B"
 
 
-def _parse(text: str) -> bitmath.Bitmath:
-    """2 GB is 2·10⁹ and 2 GiB is 2·2³⁰; a lone letter (2G) is read as memory is bought, 2·2³⁰."""
+def exact_size(num_bytes: int) -> str:
+    """A form that `parse_size` reads back as the very same number, short where it can be: "1.5 GiB", "1073741825"."""
+    short = format_size(num_bytes)
     try:
-        return bitmath.parse_string(text)
-    except ValueError:
-        return bitmath.parse_string_unsafe(text, system=bitmath.NIST)
+        return short if parse_size(short) == num_bytes else str(num_bytes)
+    except ValueError:  # rounded up to a size that no integer holds
+        return str(num_bytes)

@@ -1,0 +1,132 @@
+"""Every write of what tiers should be: sizes, policies, write modes, clears, and their history.
+
+Knows nothing about forms or HTTP, nor how an engine resizes: it stores the wish and rings the engine's bell.
+"""
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import redis
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+
+from dashboard import valkey
+from dashboard.models import TierChange, TierSetting
+from dashboard.sizes import exact_size
+
+logger = logging.getLogger(__name__)
+
+# An operation that no engine took within this time is dropped: a worker that starts reconciles anyway, and a clear that
+# was asked of the last run must not surprise the next one.
+CONTROL_TTL_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What somebody wants of one tier."""
+
+    desired_bytes: int
+    policy: str
+    write_mode: str
+
+    @classmethod
+    def of(cls, setting: TierSetting) -> "Wish":
+        return cls(setting.desired_bytes, setting.policy, setting.write_mode)
+
+
+class ChangedMeanwhileError(Exception):
+    """Somebody else saved this tier after its page was opened; nothing was written."""
+
+
+def ensure_settings(engine: str, defaults: Mapping[str, int]) -> None:
+    """Creates the setting of every tier in `defaults` (bytes by tier name) that has none; what is there stays."""
+    for tier, num_bytes in defaults.items():
+        TierSetting.objects.get_or_create(engine=engine, cache_tier=str(tier), defaults={"desired_bytes": num_bytes})
+
+
+def record_applied(engine: str, tier: str, applied_bytes: int, reason: str, now: datetime) -> None:
+    """The engine runs with `applied_bytes`; `reason` is "" where that is what was asked for."""
+    TierSetting.objects.filter(engine=engine, cache_tier=str(tier)).update(
+        applied_bytes=applied_bytes, applied_at=now, reason=reason
+    )
+
+
+def change(
+    *, setting_id: int, seen: Wish, wish: Wish, author: AbstractBaseUser | None, now: datetime
+) -> list[TierChange]:
+    """Stores `wish` and its history in one transaction, and tells the engine once that is committed.
+
+    `seen` is what the author had before their eyes: where the tier is something else by now, raises
+    ChangedMeanwhileError and writes nothing. A wish that changes nothing writes nothing.
+    """
+    if wish == seen:
+        return []
+    with transaction.atomic():
+        same = TierSetting.objects.filter(
+            pk=setting_id, desired_bytes=seen.desired_bytes, policy=seen.policy, write_mode=seen.write_mode
+        )
+        if not same.update(
+            desired_bytes=wish.desired_bytes,
+            policy=wish.policy,
+            write_mode=wish.write_mode,
+            reason="",
+            changed_at=now,
+        ):
+            raise ChangedMeanwhileError
+        setting = TierSetting.objects.get(pk=setting_id)
+        changes = TierChange.objects.bulk_create(_changes(setting, seen, wish, author, now))
+        transaction.on_commit(lambda: _tell(setting.engine, {"op": "reconcile"}))
+    return changes
+
+
+def clear(*, setting_id: int, author: AbstractBaseUser | None, now: datetime) -> TierChange:
+    """Asks the engine to drop what one tier holds. The outcome arrives later by `record_cleared`."""
+    with transaction.atomic():
+        setting = TierSetting.objects.get(pk=setting_id)
+        asked = TierChange.objects.create(
+            engine=setting.engine, cache_tier=setting.cache_tier, action="clear", author=author, at=now
+        )
+        message = {"op": "clear", "tier": setting.cache_tier, "change_id": asked.pk}
+        transaction.on_commit(lambda: _tell(setting.engine, message))
+    return asked
+
+
+def record_cleared(change_id: int, outcome: str) -> None:
+    """What came of a clear, in a few words: "120 blocks dropped"."""
+    TierChange.objects.filter(pk=change_id, action="clear").update(new_value=outcome[:64])
+
+
+def _changes(
+    setting: TierSetting, seen: Wish, wish: Wish, author: AbstractBaseUser | None, now: datetime
+) -> list[TierChange]:
+    """One row for each thing that differs."""
+    pairs = {
+        "resize": (exact_size(seen.desired_bytes), exact_size(wish.desired_bytes)),
+        "policy": (seen.policy, wish.policy),
+        "write_mode": (seen.write_mode, wish.write_mode),
+    }
+    return [
+        TierChange(
+            engine=setting.engine,
+            cache_tier=setting.cache_tier,
+            action=action,
+            old_value=old,
+            new_value=new,
+            author=author,
+            at=now,
+        )
+        for action, (old, new) in pairs.items()
+        if old != new
+    ]
+
+
+def _tell(engine: str, message: dict[str, object]) -> None:
+    """Rings the engine's bell. Without Valkey the wish is stored all the same and applied at the next reconcile."""
+    key = valkey.control_key(engine)
+    try:
+        valkey.client().pipeline().rpush(key, json.dumps(message)).expire(key, CONTROL_TTL_SECONDS).execute()
+    except redis.RedisError as error:
+        logger.warning("engine %s was not told about %s: %s", engine, message["op"], error)
