@@ -1,4 +1,4 @@
-"""What is stored: sources, series in time buckets, tier settings and their history, requests, API keys, retention.
+"""What is stored: sources, series in time buckets, tier settings with their history, requests, keys, retention.
 
 Knows nothing about where a number came from (dashboard/sources) or how it is drawn (dashboard/charts). Everything counted
 is an integer, so that sums are exact.
@@ -7,6 +7,7 @@ is an integer, so that sums are exact.
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
+from django.utils import timezone
 
 
 class CacheTier(models.TextChoices):
@@ -39,7 +40,9 @@ class Source(models.Model):
         default=10, validators=[MinValueValidator(1), MaxValueValidator(3600)]
     )
     is_enabled = models.BooleanField(default=True)
-    claimed_until = models.DateTimeField(null=True, editable=False)
+    due_at = models.DateTimeField(
+        default=timezone.now, editable=False, help_text="The next scrape; while one runs, when its claim ends."
+    )
     last_scraped_at = models.DateTimeField(null=True, editable=False)
     last_ok_at = models.DateTimeField(null=True, editable=False)
     last_duration_seconds = models.FloatField(null=True, editable=False)
@@ -76,8 +79,8 @@ class Series(models.Model):
         )
 
     source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="series")
-    engine = models.CharField(max_length=64)
-    model_name = models.CharField(max_length=200)
+    engine = models.CharField(max_length=130, help_text="A watched engine is named source/label.")
+    model_name = models.CharField(max_length=200, blank=True)
     metric = models.CharField(max_length=24, choices=Metric)
     cache_tier = models.CharField(max_length=16, blank=True)
     detail = models.CharField(max_length=32, blank=True)
@@ -94,23 +97,41 @@ class Series(models.Model):
         return " ".join(filter(None, [self.engine, self.model_name, self.metric, self.cache_tier, self.detail]))
 
 
-class CounterState(models.Model):
-    """The last value seen of a counter, per run of its engine: what the next increase is measured from."""
+class EngineRun(models.Model):
+    """One run of one engine as a source showed it: an older reading of the same run is never recorded again."""
 
-    series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="states")
-    boot_id = models.CharField(max_length=64, blank=True, help_text="The engine's run; empty where it is not told.")
-    value = models.BigIntegerField()
-    seen_at = models.DateTimeField()
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="runs")
+    engine = models.CharField(max_length=130)
+    boot_id = models.CharField(max_length=64, blank=True, help_text="Empty where the engine does not tell its runs.")
+    read_at = models.DateTimeField(help_text="When the newest recorded reading was taken.")
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["series", "boot_id"], name="one_state_per_run")]
+        constraints = [models.UniqueConstraint(fields=["source", "engine", "boot_id"], name="one_run")]
+
+    def __str__(self) -> str:
+        return f"{self.engine} {self.boot_id}".strip()
+
+
+class CounterState(models.Model):
+    """The last value seen of a counter in one run of its engine: what the next increase is measured from."""
+
+    run = models.ForeignKey(EngineRun, on_delete=models.CASCADE, related_name="states", db_index=False)
+    series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="states")
+    value = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "series"], name="one_state_per_run")]
 
     def __str__(self) -> str:
         return f"{self.series} = {self.value}"
 
 
 class Bucket(models.Model):
-    """A series' increase (counter) or sum of readings (gauge; mean = value / num_samples) in one stretch of time."""
+    """A series' increase (counter) or sum of readings (gauge; mean = value / num_samples) in one stretch of time.
+
+    Every resolution is written in the transaction that records a scrape (docs/decisions.md), so each is complete at any
+    moment. A counter that did not move has no row: `scrapes` tells "nothing happened" from "nobody looked".
+    """
 
     class Resolution(models.IntegerChoices):
         TEN_SECONDS = 10, "10 s"
@@ -118,7 +139,7 @@ class Bucket(models.Model):
         HOUR = 3600, "1 h"
         DAY = 86400, "1 d"
 
-    series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="buckets")
+    series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="buckets", db_index=False)
     resolution = models.PositiveIntegerField(choices=Resolution)
     start_at = models.BigIntegerField(help_text="Unix seconds, a multiple of the resolution.")
     value = models.BigIntegerField(default=0)
@@ -129,16 +150,6 @@ class Bucket(models.Model):
 
     def __str__(self) -> str:
         return f"{self.series} {self.resolution}s @{self.start_at}"
-
-
-class RollupMark(models.Model):
-    """Up to where a resolution has been rolled up from the finer one; claimed by a conditional update."""
-
-    resolution = models.PositiveIntegerField(unique=True)
-    done_until = models.BigIntegerField(default=0, help_text="Unix seconds, exclusive.")
-
-    def __str__(self) -> str:
-        return f"{self.resolution}s until {self.done_until}"
 
 
 class Retention(models.Model):

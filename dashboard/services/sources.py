@@ -1,0 +1,40 @@
+"""Every write of sources: the embedded one, and engines that somebody asks to be watched. Scrapes nothing."""
+
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ValidationError
+
+from dashboard.models import Source
+
+EMBEDDED_NAME = "embedded"
+EMBEDDED_INTERVAL_SECONDS = (
+    5  # reading our own snapshot is one Valkey call: pages may be livelier than for watched engines
+)
+
+
+def ensure_embedded() -> Source:
+    """The source of the embedded engines; made at the first call."""
+    source, _ = Source.objects.get_or_create(
+        kind=Source.Kind.EMBEDDED,
+        defaults={"name": EMBEDDED_NAME, "interval_seconds": EMBEDDED_INTERVAL_SECONDS},
+    )
+    return source
+
+
+def add_source(name: str, url: str, *, kind: str, interval_seconds: int, now: datetime) -> Source:
+    """Watches one more engine. Raises ValidationError with sentences for a person."""
+    source = Source(name=name, url=url, kind=kind, interval_seconds=interval_seconds, due_at=now)
+    check_url(url)
+    source.full_clean()
+    source.save()
+    return source
+
+
+def check_url(url: str) -> None:
+    """Raises ValidationError unless `url` is an http(s) address without credentials (they would be shown in pages)."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValidationError({"url": "Enter the metrics address, like http://gpu-7:8000/metrics."})
+    if parts.username or parts.password:
+        raise ValidationError({"url": "Leave the user name and password out of the address: it is shown on pages."})

@@ -1,0 +1,86 @@
+"""Reads an exposition text, OpenMetrics or text format 0.0.4, into samples. Knows nothing about engines or tiers.
+
+A line that cannot be read costs that line, not the scrape: what was wrong is told beside the samples.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_classic
+
+MAX_BYTES = 16 * 1024 * 1024  # vLLM 0.32 sends 52 KB; 300 times that is another kind of file
+MAX_SAMPLES = 200_000
+MAX_PROBLEMS = 20
+
+
+class ExpositionError(ValueError):
+    """The text as a whole cannot be used; the message is one sentence for a person."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One line: `name` is canonical (see `canonical_name`)."""
+
+    name: str
+    labels: Mapping[str, str]
+    value: float
+
+
+@dataclass(frozen=True)
+class Exposition:
+    samples: tuple[Sample, ...]
+    problems: tuple[str, ...]
+
+
+@lru_cache(maxsize=4096)
+def canonical_name(name: str) -> str:
+    """One name for one counter: with or without `_total`, `:` or `_`, it is the same."""
+    return name.removesuffix("_total").replace(":", "_")
+
+
+def parse(text: str) -> Exposition:
+    """Every readable sample of `text`, in its order. Raises ExpositionError where it is too large or has none."""
+    if len(text) > MAX_BYTES:
+        raise ExpositionError(f"The metrics text has {len(text):,} characters; at most {MAX_BYTES:,} are read.")
+    samples, problems = _samples(text)
+    if len(samples) > MAX_SAMPLES:
+        raise ExpositionError(f"The metrics text has {len(samples):,} samples; at most {MAX_SAMPLES:,} are read.")
+    if not samples:
+        reason = f": {problems[0]}" if problems else "."
+        raise ExpositionError(f"This is not a metrics text: no line could be read as a sample{reason}")
+    return Exposition(tuple(samples), tuple(problems))
+
+
+def _samples(text: str) -> tuple[list[Sample], list[str]]:
+    """The whole text at once where it is well-formed; otherwise line by line, so that one bad line costs one line."""
+    is_openmetrics = text.rstrip().endswith("# EOF")
+    try:
+        return list(_families(text, is_openmetrics)), []
+    except (ValueError, KeyError, IndexError):
+        return _line_by_line(text, is_openmetrics)
+
+
+def _families(text: str, is_openmetrics: bool) -> Iterable[Sample]:
+    for family in (parse_openmetrics if is_openmetrics else parse_classic)(text):
+        for sample in family.samples:
+            yield Sample(canonical_name(sample.name), sample.labels, float(sample.value))
+
+
+def _line_by_line(text: str, is_openmetrics: bool) -> tuple[list[Sample], list[str]]:
+    samples: list[Sample] = []
+    problems: list[str] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        try:
+            samples += _families(_without_exemplar(line) if is_openmetrics else line, is_openmetrics=False)
+        except (ValueError, KeyError, IndexError):
+            if len(problems) < MAX_PROBLEMS:
+                problems.append(f"line {number} is not a sample: {line[:80]!r}")
+    return samples, problems
+
+
+def _without_exemplar(line: str) -> str:
+    return line.rsplit(" # {", 1)[0]
