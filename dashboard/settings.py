@@ -6,11 +6,14 @@ import tempfile
 from pathlib import Path
 from urllib.parse import quote
 
+import django_stubs_ext
 from csp.constants import NONE, SELF, UNSAFE_INLINE
 from environs import Env, EnvValidationError, validate
 
 from dashboard.secret_files import read_or_create
 from dashboard.sizes import parse_size
+
+django_stubs_ext.monkeypatch()  # ModelAdmin[Source] and its like exist for the type checker only
 
 env = Env()
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -24,7 +27,7 @@ SECRET_KEY = env.str("TIERSCOPE_SECRET_KEY", "") or read_or_create(
     TIERSCOPE_HOME / "secret-key", lambda: secrets.token_urlsafe(50)
 )
 ALLOWED_HOSTS = env.list("TIERSCOPE_ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
-CSRF_TRUSTED_ORIGINS = env.list("TIERSCOPE_TRUSTED_ORIGINS", [])
+CSRF_TRUSTED_ORIGINS: list[str] = env.list("TIERSCOPE_TRUSTED_ORIGINS", [])
 METRICS_TOKEN = env.str("TIERSCOPE_METRICS_TOKEN", "")
 SAMPLE_TRAFFIC = env.bool("TIERSCOPE_SAMPLE_TRAFFIC", True)
 
@@ -45,6 +48,14 @@ def _size(name: str) -> int | None:
 
 
 TIER_BYTES = {tier: _size(f"TIERSCOPE_{tier.upper()}_BYTES") for tier in ("gpu", "cpu", "disk")}
+
+# -- Traffic: what /v1 takes, and how long it lets a request wait --------------------------------------------------------
+MAX_BODY_BYTES = 4 * 1024 * 1024
+MAX_WAITING_REQUESTS = env.int("TIERSCOPE_MAX_WAITING", 128, validate=validate.Range(min=1))
+START_SECONDS = env.int("TIERSCOPE_START_SECONDS", 120, validate=validate.Range(min=1))  # sent, until it starts
+LOADING_SECONDS = 3  # how long a request waits for an engine that is loading its model before it is told so
+DRAIN_SECONDS = 10  # how long running requests may go on when their worker is asked to stop
+FLUSH_SECONDS = 10  # and then what lies in memory is written to disk for this long
 
 
 # -- Valkey: broker, results, token streams, engine snapshots ----------------------------------------------------------
@@ -75,7 +86,7 @@ DATABASES = {
     "default": env.dj_db_url("DATABASE_URL", f"sqlite:///{TIERSCOPE_HOME / 'tierscope.sqlite3'}", conn_max_age=60)
 }
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    # IMMEDIATE: a writer waits for its turn at BEGIN instead of failing at its first write; 20 s is far above any write here.
+    # IMMEDIATE: a writer waits for its turn at BEGIN, not at its first write; 20 s is far above any write here.
     DATABASES["default"]["OPTIONS"] = {
         "timeout": 20,
         "transaction_mode": "IMMEDIATE",
@@ -97,7 +108,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "dashboard.middleware.AsyncWhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -146,7 +157,7 @@ SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.bool("TIERSCOPE_HTTPS", False)
 SECURE_CONTENT_TYPE_NOSNIFF = True
 X_FRAME_OPTIONS = "DENY"
-DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY_BYTES
 # Plotly sizes its elements through style attributes; scripts come from our own files only.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {

@@ -1,0 +1,37 @@
+# The front door: `make run` starts Tierscope, `make test` and `make lint` are what CI runs, `make bench` measures.
+BIN := .venv/bin
+export PYTHONUNBUFFERED := 1
+
+.PHONY: run test lint bench format clean
+.DEFAULT_GOAL := run
+
+run:
+	@exec scripts/run.sh
+
+test:
+	@scripts/install.sh dev
+	@scripts/test-packages.sh
+	$(BIN)/python -m pytest $(ARGS)
+
+lint:
+	@scripts/install.sh dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py check --fail-level WARNING
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+bench:
+	@scripts/install.sh dev
+	$(BIN)/python -m bench $(ARGS)
+
+format:
+	@scripts/install.sh dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# Leaves var/ alone: that is data. `rm -r var` starts over.
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,0 +1,28 @@
+"""manage.py launch NAME: becomes one process of the Procfile."""
+
+import os
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from dashboard.embedded_valkey import make_folders
+from dashboard.processes import NAMES, command
+
+
+class Command(BaseCommand):
+    help = "Become one of the processes that make up Tierscope: valkey, web, engine or worker."
+    requires_system_checks: list[str] = []  # firstrun checked; four processes would do it again at every start
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("name", choices=NAMES)
+
+    def handle(self, *args: Any, name: str, **options: Any) -> None:
+        if name == "valkey":
+            make_folders(settings.VALKEY_SOCKET, settings.TIERSCOPE_HOME / "valkey")
+        try:
+            argv = command(name)
+        except FileNotFoundError as error:
+            raise CommandError(str(error)) from None
+        os.execv(argv[0], argv)  # the same process id: signals of the supervisor arrive where they are meant to

@@ -1,0 +1,48 @@
+"""What each process of the Procfile runs, with the validated settings. Knows nothing about who supervises it."""
+
+import sys
+
+from django.conf import settings
+
+from dashboard.embedded_valkey import server_command
+
+NAMES = ("valkey", "web", "engine", "worker")
+# A generate task waits for its request: the engine queues and batches them, a thread only holds one.
+_ENGINE_THREADS = 128
+_WORKER_THREADS = 4
+# Open event streams would hold a stop for ever.
+_WEB_DRAIN_SECONDS = 5
+
+
+def command(name: str) -> list[str]:
+    """The program and its arguments. Raises ValueError for a name that is not in the Procfile."""
+    match name:
+        case "valkey":
+            return server_command(settings.VALKEY_SOCKET, settings.TIERSCOPE_HOME / "valkey")
+        case "web":
+            return _web()
+        case "engine":
+            queue = f"engine.{settings.ENGINE_NAME}"
+            return _celery_worker(queue, f"engine-{settings.ENGINE_NAME}", _ENGINE_THREADS)
+        case "worker":
+            schedule = str(settings.TIERSCOPE_HOME / "beat-schedule")
+            return [*_celery_worker("default", "worker", _WORKER_THREADS), "--beat", "--schedule", schedule]
+    raise ValueError(f"“{name}” is not a process; choose one of {', '.join(NAMES)}.")
+
+
+def _web() -> list[str]:
+    return [
+        *(sys.executable, "-m", "uvicorn", "dashboard.asgi:application"),
+        *("--host", settings.BIND, "--port", str(settings.PORT)),
+        *("--lifespan", "off", "--no-access-log", "--log-level", "warning"),
+        *("--timeout-graceful-shutdown", str(_WEB_DRAIN_SECONDS)),
+    ]
+
+
+def _celery_worker(queue: str, name: str, num_threads: int) -> list[str]:
+    return [
+        *(sys.executable, "-m", "celery", "--app", "dashboard", "worker"),
+        *("--pool", "threads", "--concurrency", str(num_threads)),
+        *("--queues", queue, "--hostname", f"{name}@%h"),
+        *("--loglevel", "INFO", "--without-gossip", "--without-mingle"),
+    ]

