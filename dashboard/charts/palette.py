@@ -1,0 +1,39 @@
+"""The colour and the word of every place a prompt token can come from; the same in charts, tiles, tables and chat.
+
+The hues are Okabe and Ito's, which people with any colour vision tell apart, darkened or lightened until each has a
+contrast of at least 3:1 against both the light and the dark ground (tests/dashboard/test_charts_palette.py).
+"""
+
+from dataclasses import dataclass
+
+from dashboard.models import CacheTier
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one origin of prompt tokens is shown. `pattern` is a Plotly bar pattern, so that colour is never alone."""
+
+    label: str
+    colour: str
+    pattern: str = ""
+
+
+COMPUTED = "computed"
+NO_TIER = "none"
+
+LOOKS: dict[str, Look] = {
+    CacheTier.GPU: Look("gpu", "#009470"),
+    CacheTier.CPU: Look("cpu", "#1f7fc4"),
+    CacheTier.DISK: Look("disk", "#d9661f"),
+    CacheTier.REMOTE: Look("remote", "#b4629a"),
+    CacheTier.UNATTRIBUTED: Look("unattributed", "#94801f", "."),
+    COMPUTED: Look("computed", "#7f8896", "/"),
+    NO_TIER: Look("no tier read", "#7f8896"),
+}
+TIER_ORDER = tuple(CacheTier.values)
+
+
+def tiers_in(by_tier: object) -> list[str]:
+    """The tiers that a series names, fastest first."""
+    present = set(by_tier) if isinstance(by_tier, dict) else set()
+    return [tier for tier in TIER_ORDER if tier in present]

@@ -1,0 +1,92 @@
+"""The pieces that every figure is made of: time axes, traces, shading. Knows nothing about tokens or tiers."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+Figure = dict[str, Any]
+Number = int | float
+Values = Sequence[Number | None]
+
+
+def milliseconds(starts: Sequence[int]) -> list[int]:
+    return [start * 1000 for start in starts]
+
+
+def layout(starts: Sequence[int], step_seconds: int, **more: Any) -> dict[str, Any]:
+    """The common layout; the x axis always spans the whole period, so that charts below each other line up."""
+    axis: dict[str, Any] = {"type": "date", "hoverformat": "%e %b %H:%M:%S" if step_seconds < 60 else "%e %b %H:%M"}
+    if starts:
+        axis["range"] = [starts[0] * 1000, (starts[-1] + step_seconds) * 1000]
+    return {
+        "xaxis": axis,
+        "hovermode": "x unified",
+        "barmode": "stack",
+        "bargap": 0,
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
+        "margin": {"l": 56, "r": 12, "t": 36, "b": 32},
+        "shapes": [],
+        **more,
+    }
+
+
+def bars(name: str, x: list[int], y: list[Number | None], width: int, colour: str, pattern: str = "") -> dict[str, Any]:
+    """A bar from each bucket's start to its end; a bucket without a value draws nothing."""
+    marker: dict[str, Any] = {"color": colour, "line": {"width": 0}}
+    if pattern:
+        marker["pattern"] = {"shape": pattern, "size": 5, "solidity": 0.25, "fgcolor": "rgba(255,255,255,.55)"}
+    return {"type": "bar", "name": name, "x": x, "y": y, "width": width, "offset": 0, "marker": marker}
+
+
+def line(name: str, x: list[int], y: list[Number | None], colour: str, **style: Any) -> dict[str, Any]:
+    """A line with gaps where there is no value; a value alone between two gaps shows as a dot."""
+    return {
+        "type": "scatter",
+        "name": name,
+        "x": x,
+        "y": y,
+        "mode": "lines+markers",
+        "connectgaps": False,
+        "line": {"color": colour, "width": 2, **style},
+        "marker": {"color": colour, "size": [5 if alone else 0 for alone in _alone(y)]},
+    }
+
+
+def _alone(y: Values) -> Iterator[bool]:
+    for index, value in enumerate(y):
+        before = y[index - 1] if index else None
+        after = y[index + 1] if index + 1 < len(y) else None
+        yield value is not None and before is None and after is None
+
+
+def unobserved(starts: Sequence[int], step_seconds: int, values: Values) -> list[dict[str, Any]]:
+    """Shaded stretches for the buckets in which no source was seen: they are unknown, not zero."""
+    shapes: list[dict[str, Any]] = []
+    for start, value in zip(starts, values, strict=True):
+        if value is not None:
+            continue
+        if shapes and shapes[-1]["x1"] == start * 1000:
+            shapes[-1]["x1"] += step_seconds * 1000
+        else:
+            shapes.append(_shade(start * 1000, (start + step_seconds) * 1000))
+    return shapes
+
+
+def _shade(x0: int, x1: int) -> dict[str, Any]:
+    return {
+        "type": "rect",
+        "name": "unobserved",
+        "xref": "x",
+        "yref": "paper",
+        "x0": x0,
+        "x1": x1,
+        "y0": 0,
+        "y1": 1,
+        "line": {"width": 0},
+        "fillcolor": "rgba(127,136,150,.14)",
+        "layer": "below",
+    }
+
+
+def covered_seconds(start: int, step_seconds: int, now: float) -> float:
+    """How much of a bucket has passed: the newest one is still filling, and its rate must not look low for that."""
+    return min(step_seconds, max(1.0, now - start))

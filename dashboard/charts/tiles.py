@@ -1,0 +1,116 @@
+"""Totals of a period as tiles, each with the change against the period before, in words. Draws nothing.
+
+Whether a change is good is said only where it is known: a higher hit rate and a shorter time to first token are better;
+more or fewer tokens are neither.
+"""
+
+from typing import Any, Literal
+
+from dashboard.charts import words
+from dashboard.charts.palette import COMPUTED, LOOKS, tiers_in
+
+Totals = dict[str, Any]
+Better = Literal["more", "less", ""]
+
+HELP = {
+    "prompt_tokens": "All prompt tokens of the requests that were admitted in this period. "
+    "Prompt tokens = hit tokens of all tiers + computed tokens.",
+    "hit_rate": "Share of the prompt tokens whose keys and values were reused from a tier instead of computed. Only full blocks are "
+    "reused and the last prompt token is always computed, so that even a repeated prompt stays below 100 %.",
+    "computed_tokens": "Prompt tokens that were prefilled because no tier held them: first-time prompts, the last token of each "
+    "prompt, the rest of a block that is not full, and what had been evicted.",
+    "requests": "Requests that ended in this period, whatever the reason.",
+    "ttft_p50": "Half of the requests got their first token within this time, from arrival, waiting included.",
+    "ttft_p95": "19 of 20 requests got their first token within this time, from arrival, waiting included.",
+}
+
+
+def tiles(totals: Totals, period_seconds: int) -> list[dict[str, Any]]:
+    """Args: `totals` as the selector returns it, with the period before under "previous" (None: not observed)."""
+    before = totals.get("previous")
+    against = f"than the {words.span(period_seconds)} before"
+    return [
+        _counted("prompt_tokens", "Prompt tokens", totals, before, against),
+        _rate(totals, before, against),
+        _counted("computed_tokens", "Computed tokens", totals, before, against),
+        _counted("requests", "Requests", totals, before, against),
+        _timed("ttft_p50", "TTFT p50", totals, before, against),
+        _timed("ttft_p95", "TTFT p95", totals, before, against),
+    ]
+
+
+def origins(totals: Totals) -> list[dict[str, Any]]:
+    """Where the period's prompt tokens came from, fastest tier first, computed last; shares of all prompt tokens."""
+    prompt = totals["prompt_tokens"]
+    counted = [(tier, totals["hit_tokens"][tier]) for tier in tiers_in(totals["hit_tokens"])]
+    return [
+        {
+            "origin": origin,
+            "label": LOOKS[origin].label,
+            "tokens": tokens,
+            "tokens_text": words.count(tokens),
+            "share": tokens / prompt if prompt else None,
+            "share_text": words.percent(tokens / prompt if prompt else None),
+        }
+        for origin, tokens in [*counted, (COMPUTED, totals["computed_tokens"])]
+    ]
+
+
+def hit_rate(totals: Totals) -> float | None:
+    """Hit tokens of all tiers over prompt tokens; None where nothing was asked."""
+    prompt = totals["prompt_tokens"]
+    return sum(totals["hit_tokens"].values()) / prompt if prompt else None
+
+
+def _counted(key: str, label: str, totals: Totals, before: Totals | None, against: str) -> dict[str, Any]:
+    change = _relative(totals[key], before[key] if before else None, against, "")
+    return _tile(key, label, words.count(totals[key]), change, exact=f"{totals[key]:,}")
+
+
+def _timed(key: str, label: str, totals: Totals, before: Totals | None, against: str) -> dict[str, Any]:
+    change = _relative(totals[key], before[key] if before else None, against, "less", words_for=("slower", "faster"))
+    return _tile(key, label, words.duration(totals[key]), change)
+
+
+def _rate(totals: Totals, before: Totals | None, against: str) -> dict[str, Any]:
+    now, then = hit_rate(totals), hit_rate(before) if before else None
+    return _tile("hit_rate", "Hit rate", words.percent(now), _points(now, then, against))
+
+
+def _tile(key: str, label: str, value: str, change: dict[str, str], exact: str = "") -> dict[str, Any]:
+    return {"key": key, "label": label, "value": value, "exact": exact or value, "change": change, "help": HELP[key]}
+
+
+def _points(now: float | None, then: float | None, against: str) -> dict[str, str]:
+    """The change of a rate, in percentage points: a relative change of a percentage misleads."""
+    if now is None or then is None:
+        return _no_change(now, then)
+    points = round((now - then) * 100, 1)
+    return _words(points, f"{abs(points):.1f} points", against, "more", ("higher", "lower"))
+
+
+def _relative(
+    now: float | None, then: float | None, against: str, better: Better, words_for: tuple[str, str] = ("more", "fewer")
+) -> dict[str, str]:
+    if now is None or not then:
+        return _no_change(now, then)
+    ratio = now / then
+    text = f"{ratio:.3g} ×" if ratio >= 3 else f"{abs(ratio - 1) * 100:.0f} %"
+    if ratio >= 3 and not better:
+        return {"direction": "up", "verdict": "neutral", "amount": f"▲ {text}", "text": f"as many as {against[5:]}"}
+    return _words(0 if text == "0 %" else ratio - 1, text, against, better, words_for)
+
+
+def _words(difference: float, amount: str, against: str, better: Better, sides: tuple[str, str]) -> dict[str, str]:
+    if difference == 0:
+        return {"direction": "flat", "verdict": "neutral", "amount": "", "text": f"as in {against[5:]}"}
+    is_up = difference > 0
+    verdict = "neutral" if not better else ("better" if is_up == (better == "more") else "worse")
+    arrow = "▲" if is_up else "▼"
+    text = f"{sides[0] if is_up else sides[1]} {against}"
+    return {"direction": "up" if is_up else "down", "verdict": verdict, "amount": f"{arrow} {amount}", "text": text}
+
+
+def _no_change(now: float | None, then: float | None) -> dict[str, str]:
+    text = "nothing to compare with in the period before" if now else "none in this period"
+    return {"direction": "flat", "verdict": "neutral", "amount": "", "text": text}

@@ -1,0 +1,33 @@
+"""Prompt tokens per second, stacked by the tier they came from, what was computed on top."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from dashboard.charts.palette import COMPUTED, LOOKS, tiers_in
+from dashboard.charts.parts import Figure, Number, Values, bars, covered_seconds, layout, milliseconds, unobserved
+
+
+def tokens_figure(series: dict[str, Any], step_seconds: int, now: float) -> Figure:
+    """Args: `series` as `token_series` returns it (tokens per bucket, None where nothing was observed)."""
+    starts: Sequence[int] = series["starts"]
+    x = milliseconds(starts)
+    stacks = [(tier, series["hit"][tier]) for tier in tiers_in(series["hit"])] + [(COMPUTED, series["computed"])]
+    traces = []
+    for origin, values in stacks:
+        look = LOOKS[origin]
+        y = _per_second(values, starts, step_seconds, now)
+        traces.append(
+            bars(look.label, x, y, step_seconds * 1000, look.colour, look.pattern)
+            | {"hovertemplate": "%{y:,.1f} tokens/s", "legendrank": 1000 + len(traces)}
+        )
+    yaxis = {"title": {"text": "tokens/s"}, "rangemode": "tozero", "tickformat": "~s", "minallowed": 0}
+    figure_layout = layout(starts, step_seconds, yaxis=yaxis)
+    figure_layout["shapes"] = unobserved(starts, step_seconds, series["prompt"])
+    return {"data": traces, "layout": figure_layout}
+
+
+def _per_second(values: Values, starts: Sequence[int], step_seconds: int, now: float) -> list[Number | None]:
+    return [
+        None if value is None else round(value / covered_seconds(start, step_seconds, now), 3)
+        for value, start in zip(values, starts, strict=True)
+    ]

@@ -1,0 +1,43 @@
+// The overview: asks for tiles and charts of the period in the address, again whenever something was recorded.
+
+import { getJson } from "../lib/api.js";
+import { $ } from "../lib/dom.js";
+import { refreshCharts, startCharts } from "./charts.js";
+import { startFilters } from "./filters.js";
+import { startLive } from "./live.js";
+import { current } from "./query.js";
+import { showError, showState, startSampleButton } from "./state.js";
+import { showEngines, showOrigins, showTiles } from "./tiles.js";
+
+async function refreshTiles(query) {
+  const asked = query.toString();
+  const answer = await getJson(`/api/tiles.json?${asked}`);
+  if (asked !== current().toString()) return;
+  showTiles(answer.tiles);
+  showOrigins(answer.origins, answer.prompt_tokens);
+  showEngines(answer.engines);
+  showState(answer);
+}
+
+async function refresh() {
+  const query = current();
+  try {
+    await Promise.all([refreshTiles(query), refreshCharts(query)]);
+    showError("");
+    return true;
+  } catch (error) {
+    showError(error.message);
+    return false;
+  }
+}
+
+startFilters();
+startCharts();
+startSampleButton(refresh);
+document.addEventListener("querychange", refresh);
+$("#zone").textContent = Intl.DateTimeFormat().resolvedOptions().timeZone;
+refresh().then(() => {
+  document.body.dataset.ready = "true";
+  performance.mark("overview-drawn");
+  startLive(refresh);
+});

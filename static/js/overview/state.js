@@ -1,0 +1,51 @@
+// What stands above the charts when something is not as usual: no traffic yet, a source not seen, Valkey gone.
+
+import { postJson } from "../lib/api.js";
+import { $ } from "../lib/dom.js";
+import { markStale } from "./charts.js";
+
+export function showState(answer) {
+  const stale = answer.sources.filter((source) => source.is_stale);
+  markStale(answer.sources.length > 0 && stale.length === answer.sources.length);
+  const sentences = [answer.problem, ...stale.map((source) => source.text)].filter(Boolean);
+  notice("#stale", sentences.length ? `${sentences.join(" ")} What was not observed is left blank, never drawn as zero.` : "");
+  $("#empty").hidden = answer.has_any_traffic && answer.prompt_tokens > 0;
+  $("#empty-ever").hidden = answer.has_any_traffic;
+  $("#empty-period").hidden = !answer.has_any_traffic;
+  showSample(answer.sample_traffic, answer.engines);
+}
+
+export const showError = (sentence) => notice("#error", sentence);
+
+function notice(selector, sentence) {
+  const element = $(selector);
+  if (element.textContent !== sentence) element.textContent = sentence;
+  element.hidden = !sentence;
+}
+
+function showSample(sample, engines) {
+  const isReady = engines.some((engine) => engine.status === "ready");
+  const isRunning = Boolean(sample?.is_running);
+  const button = $("#sample-traffic");
+  button.disabled = isRunning || !isReady;
+  button.title = isReady ? "About a minute of multi-turn chats over a few shared system prompts" : "No engine is ready yet";
+  $("#sample").hidden = !isRunning && !sample?.message;
+  $("#sample-progress").hidden = !isRunning;
+  $("#sample-progress").value = sample?.total ? sample.sent / sample.total : 0;
+  const text = sample?.message || (isRunning ? `Sample traffic: ${sample.sent} of ${sample.total} requests sent` : "");
+  if ($("#sample-text").textContent !== text) $("#sample-text").textContent = text;
+}
+
+export function startSampleButton(refresh) {
+  $("#sample-traffic").addEventListener("click", async (event) => {
+    event.target.disabled = true;
+    try {
+      await postJson("/api/sample-traffic/");
+      showError("");
+    } catch (error) {
+      showError(error.message);
+    }
+    refresh();
+  });
+}
+

@@ -1,0 +1,82 @@
+// The tiles, the bar of origins, and the tiers as they are at this moment. All words come from the server.
+
+import { $, h } from "../lib/dom.js";
+
+export function showTiles(tiles) {
+  for (const tile of tiles) {
+    const element = $(`[data-tile="${tile.key}"]`);
+    element.classList.remove("skeleton");
+    const value = $(".value", element);
+    value.textContent = tile.value;
+    value.title = tile.exact;
+    $(".hint p", element).textContent = tile.help;
+    const change = $(".change", element);
+    change.dataset.verdict = tile.change.verdict;
+    change.replaceChildren(tile.change.amount ? h("b", {}, tile.change.amount) : "", ` ${tile.change.text}`);
+  }
+}
+
+export function showOrigins(origins, promptTokens) {
+  const shown = origins.filter((origin) => origin.tokens > 0);
+  $("#origins").hidden = promptTokens === 0;
+  $("#origins-bar").replaceChildren(
+    ...shown.map((origin) =>
+      h(
+        "span",
+        {
+          "data-origin": origin.origin,
+          class: `fill${origin.share < 0.045 ? " thin" : ""}`,
+          style: `flex: ${origin.share} 1 0`,
+          title: `${origin.label}: ${origin.tokens_text} tokens, ${origin.share_text}`,
+        },
+        origin.share_text,
+      ),
+    ),
+  );
+  $("#origins-bar").setAttribute("aria-label", shown.map((o) => `${o.label} ${o.share_text}`).join(", "));
+  $("#origins-legend").replaceChildren(
+    ...origins.map((origin) =>
+      h(
+        "li",
+        { "data-origin": origin.origin },
+        h("span", { class: "swatch" }),
+        h("b", {}, origin.label),
+        h("span", { class: "muted" }, `${origin.tokens_text} (${origin.share_text})`),
+      ),
+    ),
+  );
+}
+
+export function showEngines(engines) {
+  $("#engines-now").replaceChildren(...engines.map(engineNow));
+  $("#tiers-now").hidden = engines.length === 0;
+}
+
+function engineNow(engine) {
+  const isReady = engine.status === "ready";
+  const head = h("div", { class: "engine-head" }, h("h3", {}, engine.name), h("span", { class: "muted small" }, engine.model_name));
+  if (isReady) head.append(h("span", { class: "muted small" }, engine.requests_text));
+  const body = isReady ? h("div", { class: "tiers-now" }, ...engine.tiers.map(tierNow)) : loading(engine);
+  return h("div", { class: "engine-now" }, head, body);
+}
+
+function loading(engine) {
+  const text = engine.progress_text || "Loading the model";
+  return h(
+    "div",
+    {},
+    h("p", { class: "small muted" }, `${text} (${Math.round(engine.progress * 100)} %). Requests are answered when it is ready.`),
+    h("progress", { max: 1, value: engine.progress, "aria-label": `Engine ${engine.name} is loading` }),
+  );
+}
+
+function tierNow(tier) {
+  return h(
+    "div",
+    { class: "tier-now", "data-origin": tier.tier },
+    h("div", { class: "name" }, h("span", { class: "swatch" }), tier.tier, h("span", { class: "muted small" }, `${tier.used_text} of ${tier.capacity_text}`)),
+    h("div", { class: "meter" }, h("i", { style: `width: ${tier.used_percent}%` })),
+    h("div", { class: "small muted" }, tier.resident_text),
+    tier.reason ? h("div", { class: "small" }, tier.reason) : "",
+  );
+}
