@@ -1,7 +1,7 @@
 """What is stored: sources, series in time buckets, tier settings with their history, requests, keys, retention.
 
-Knows nothing about where a number came from (dashboard/sources) or how it is drawn (dashboard/charts). Everything counted
-is an integer, so that sums are exact.
+Knows nothing about where a number came from (dashboard/sources) or how it is drawn (dashboard/charts). Everything
+counted is an integer, so that sums are exact.
 """
 
 from django.conf import settings

@@ -80,6 +80,11 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 10, "socket_connect_timeout": 5}
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_BEAT_SCHEDULE = {
+    # Every second it is asked which sources are due: they are on multiples of their own intervals on the wall clock.
+    "record-due": {"task": "dashboard.tasks.record_due", "schedule": 1.0, "options": {"expires": 5}},
+    "expire": {"task": "dashboard.tasks.expire", "schedule": 600.0, "options": {"expires": 300}},
+}
 
 # -- Database ---------------------------------------------------------------------------------------------------------
 DATABASES = {
@@ -97,7 +102,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # -- Django -----------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
     "dashboard",
-    "django.contrib.admin",
+    "dashboard.apps.TierscopeAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -6,6 +6,7 @@ loses nor doubles a token. Knows nothing about retention or charts.
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 import redis
@@ -151,6 +152,7 @@ def _finish(source: Source, now: datetime, *, ok: bool, error: str, began: float
     )
 
 
-def publish_tick(connection: redis.Redis, source_ids: Iterable[int]) -> None:
-    """Tells open pages that there is something new to draw."""
-    connection.publish(valkey.TICK_CHANNEL, ",".join(map(str, source_ids)))
+def publish_tick(connection: redis.Redis, source_id: int) -> None:
+    """Tells open pages that there is something new to draw. Without Valkey they see it at their next reload."""
+    with suppress(redis.RedisError):
+        connection.publish(valkey.TICK_CHANNEL, str(source_id))

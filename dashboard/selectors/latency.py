@@ -1,0 +1,58 @@
+"""Time to first token by the slowest tier read, from stored histogram increments. Reads only."""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from dashboard.models import Series
+from dashboard.selectors.period import Period
+from dashboard.selectors.store import Metric, buckets, sums
+
+NONE_READ = "none"
+Histogram = Mapping[float, int]  # upper bound in seconds → requests that fell into it (not cumulative)
+
+
+def ttft_series(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
+    """{"starts", "tiers": {tier or "none": {"p50", "p95", "count"}}}: seconds, None where no request was answered."""
+    rows = buckets(period, (Metric.TTFT,), engine=engine, model_name=model_name)
+    bounds = dict.fromkeys(known_bounds(), 0)
+    found: dict[str, dict[int, dict[float, int]]] = defaultdict(lambda: defaultdict(bounds.copy))
+    for slot, tier, bound, count in sums(rows, period, "series__cache_tier", "series__detail"):
+        found[tier or NONE_READ][slot][float(bound)] = count
+    starts = period.starts
+    return {
+        "starts": starts,
+        "tiers": {tier: _quantiles(slots, len(starts)) for tier, slots in sorted(found.items())},
+    }
+
+
+def known_bounds() -> list[float]:
+    """Every bound that any engine tells. A stored bucket never counted nothing, but where it begins is needed too."""
+    details = Series.objects.filter(metric=Metric.TTFT).values_list("detail", flat=True).distinct()
+    return sorted(map(float, details))
+
+
+def _quantiles(slots: Mapping[int, Histogram], num_steps: int) -> dict[str, list[float | None] | list[int]]:
+    histograms = [slots.get(slot, {}) for slot in range(num_steps)]
+    return {
+        "p50": [quantile(0.5, each) for each in histograms],
+        "p95": [quantile(0.95, each) for each in histograms],
+        "count": [sum(each.values()) for each in histograms],
+    }
+
+
+def quantile(share: float, histogram: Histogram) -> float | None:
+    """As PromQL's histogram_quantile: linear within a bucket, the highest finite bound for what lies above all of them.
+
+    None for an empty histogram.
+    """
+    total = sum(histogram.values())
+    if total <= 0:
+        return None
+    wanted, below, lower = share * total, 0, 0.0
+    for bound, count in sorted(histogram.items()):
+        if below + count >= wanted and count > 0:
+            return lower if math.isinf(bound) else lower + (bound - lower) * (wanted - below) / count
+        below, lower = below + count, bound
+    return lower

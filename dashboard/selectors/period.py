@@ -1,0 +1,97 @@
+"""A stretch of time to draw, cut into equal steps, and the stored resolution it is read from. Knows no metric.
+
+Starts are multiples of the step, so that the same bucket is the same on every reload.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dashboard.models import Bucket
+from dashboard.selectors.kept import oldest_starts, retention
+
+MAX_STEPS = 360  # a bar every 3 px on a wide screen
+MAX_SECONDS = 20 * 366 * 86400
+_DAY = 86400
+_STEPS = (
+    10,
+    20,
+    30,
+    60,
+    120,
+    300,
+    600,
+    900,
+    1800,
+    3600,
+    7200,
+    10800,
+    21600,
+    43200,
+    _DAY,
+    2 * _DAY,
+    7 * _DAY,
+    30 * _DAY,
+)
+
+
+class PeriodError(ValueError):
+    """The asked period cannot be shown; the message is one sentence for a person."""
+
+
+@dataclass(frozen=True)
+class Period:
+    """Unix seconds, `end` exclusive; both are multiples of `step_seconds`."""
+
+    start: int
+    end: int
+    step_seconds: int
+
+    def __post_init__(self) -> None:
+        if self.start >= self.end:
+            raise PeriodError("The period ends before it starts.")
+        if self.step_seconds % 10 or self.start % self.step_seconds or self.end % self.step_seconds:
+            raise PeriodError(f"A period starts and ends at multiples of its step, {self.step_seconds} s.")
+
+    @property
+    def resolution(self) -> int:
+        """The coarsest stored resolution that the step is made of."""
+        return max(each for each in Bucket.Resolution.values if self.step_seconds % each == 0)
+
+    @property
+    def starts(self) -> list[int]:
+        return list(range(self.start, self.end, self.step_seconds))
+
+    def before(self) -> "Period":
+        """The period of the same length that ends where this one starts."""
+        return Period(self.start - (self.end - self.start), self.start, self.step_seconds)
+
+
+def last(seconds: int, *, now: float) -> Period:
+    """The newest `seconds` up to and with the bucket that is still filling."""
+    return between(now - seconds, now, now=now)
+
+
+def between(start: float, end: float, *, now: float) -> Period:
+    """The steps that fit best between two moments, from data that is still kept. Raises PeriodError with a sentence."""
+    if not 0 <= start < end:
+        raise PeriodError("The period ends before it starts: “to” has to be later than “from”.")
+    if end - start > MAX_SECONDS:
+        raise PeriodError("The period is longer than 20 years; choose a shorter one.")
+    return fit(start, end, oldest_starts(retention(), now))
+
+
+def fit(start: float, end: float, oldest: Mapping[int, int]) -> Period:
+    """The finest step with at most MAX_STEPS of them, whose resolution (see `Period`) still has the first bucket."""
+    for step in _STEPS:
+        period = _aligned(start, end, step)
+        is_fine_enough = (end - start) / step <= MAX_STEPS
+        if step == _STEPS[-1] or (is_fine_enough and period.start >= oldest.get(period.resolution, 0)):
+            return period
+    raise AssertionError("the last step always fits")
+
+
+def _aligned(start: float, end: float, step: int) -> Period:
+    """Whole steps: the end is rounded up (the newest bucket is shown while it fills), the length is kept."""
+    aligned_end = -(-int(end) // step) * step
+    num_steps = max(1, round((end - start) / step))
+    return Period(aligned_end - num_steps * step, aligned_end, step)

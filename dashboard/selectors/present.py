@@ -1,0 +1,47 @@
+"""Which engines and models the series know, and how fresh each source's numbers are. Reads only."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Max
+
+from dashboard.models import Series, Source
+from dashboard.selectors.source_states import SourceState, state_of
+
+
+def engines_and_models() -> dict[str, list[str]]:
+    """{"engines", "models"}: every name that has a series, sorted."""
+    pairs = (
+        Series.objects.filter(metric=Series.Metric.SCRAPES).order_by().values_list("engine", "model_name").distinct()
+    )
+    return {
+        "engines": sorted({engine for engine, _ in pairs}),
+        "models": sorted({model_name for _, model_name in pairs if model_name}),
+    }
+
+
+def freshness(now: datetime) -> list[dict[str, Any]]:
+    """[{"source", "state", "last_ok_at", "last_observed_at", "age_seconds", "is_stale", "last_error"}], by name.
+
+    `last_ok_at`: when reading it last went well; `last_observed_at`: when an engine behind it was last seen (the
+    embedded source can be read while no engine runs). Unix seconds, None where it never was. What is off is not stale.
+    """
+    sources = Source.objects.annotate(observed_at=Max("runs__read_at")).order_by("name")
+    return [_freshness(source, now) for source in sources]
+
+
+def _freshness(source: Any, now: datetime) -> dict[str, Any]:
+    state = state_of(source, now)
+    return {
+        "source": source.name,
+        "state": state.value,
+        "last_ok_at": _unix(source.last_ok_at),
+        "last_observed_at": _unix(source.observed_at),
+        "age_seconds": (now - source.observed_at).total_seconds() if source.observed_at else None,
+        "is_stale": state in (SourceState.STALE, SourceState.NEVER),
+        "last_error": source.last_error,
+    }
+
+
+def _unix(moment: datetime | None) -> float | None:
+    return moment.timestamp() if moment else None

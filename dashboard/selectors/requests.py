@@ -1,0 +1,30 @@
+"""The request log, page by page, newest first. Reads only."""
+
+from dataclasses import dataclass
+
+from dashboard.models import RequestLog
+
+MAX_PAGE_SIZE = 200
+MAX_NUMBER = 1000  # a later page would read through everything before it
+
+
+@dataclass(frozen=True)
+class RequestPage:
+    rows: list[RequestLog]
+    number: int
+    has_next: bool
+
+
+def request_page(
+    number: int = 1, *, size: int = 50, engine: str | None = None, model_name: str | None = None
+) -> RequestPage:
+    """Page `number` (from 1; out of range is brought into it) of at most `size` requests."""
+    number = min(max(number, 1), MAX_NUMBER)
+    size = min(max(size, 1), MAX_PAGE_SIZE)
+    rows = RequestLog.objects.select_related("api_key").order_by("-finished_at", "-pk")
+    if engine:
+        rows = rows.filter(engine=engine)
+    if model_name:
+        rows = rows.filter(model_name=model_name)
+    found = list(rows[(number - 1) * size : number * size + 1])
+    return RequestPage(found[:size], number, has_next=len(found) > size and number < MAX_NUMBER)

@@ -1,0 +1,69 @@
+"""A period's sums, beside those of the period before. Reads only."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Sum
+
+from dashboard.selectors.latency import known_bounds, quantile
+from dashboard.selectors.period import Period
+from dashboard.selectors.store import Metric, buckets, in_tier_order
+
+_COUNTS = (Metric.PROMPT_TOKENS, Metric.COMPUTED_TOKENS, Metric.GENERATED_TOKENS, Metric.REQUESTS, Metric.PREEMPTIONS)
+
+
+@dataclass
+class _Sums:
+    """What one GROUP BY found, sorted out."""
+
+    counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    hits: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, int] = field(default_factory=dict)
+    ttft: dict[float, int] = field(default_factory=lambda: defaultdict(int))
+
+
+def totals(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
+    """{"prompt_tokens", "computed_tokens", "hit_tokens": {tier}, "generated_tokens", "requests", "finish_reasons",
+    "preemptions", "hit_rate", "ttft_p50", "ttft_p95", "is_observed", "previous": the same, or None where unobserved}.
+    """
+    now = _totals(period, engine, model_name)
+    previous = _totals(period.before(), engine, model_name)
+    return {**now, "previous": previous if previous["is_observed"] else None}
+
+
+def _totals(period: Period, engine: str | None, model_name: str | None) -> dict[str, Any]:
+    found = _read(period, engine, model_name)
+    prompt = found.counts[Metric.PROMPT_TOKENS]
+    ttft = {**dict.fromkeys(known_bounds(), 0), **found.ttft}
+    return {
+        **{str(metric): found.counts[metric] for metric in _COUNTS},
+        "hit_tokens": {tier: found.hits[tier] for tier in in_tier_order(found.hits)},
+        "finish_reasons": found.reasons,
+        "hit_rate": sum(found.hits.values()) / prompt if prompt > 0 else None,
+        "ttft_p50": quantile(0.5, ttft),
+        "ttft_p95": quantile(0.95, ttft),
+        "is_observed": found.counts[Metric.SCRAPES] > 0,
+    }
+
+
+def _read(period: Period, engine: str | None, model_name: str | None) -> _Sums:
+    rows = buckets(
+        period, (*_COUNTS, Metric.SCRAPES, Metric.HIT_TOKENS, Metric.TTFT), engine=engine, model_name=model_name
+    )
+    columns = ("series__metric", "series__cache_tier", "series__detail")
+    found = _Sums()
+    for metric, tier, detail, total in rows.values_list(*columns).annotate(total=Sum("value")).order_by(*columns):
+        _sort_out(found, metric, tier, detail, int(total))
+    return found
+
+
+def _sort_out(found: _Sums, metric: str, tier: str, detail: str, total: int) -> None:
+    if metric == Metric.HIT_TOKENS:
+        found.hits[tier] = total
+    elif metric == Metric.TTFT:
+        found.ttft[float(detail)] += total
+    else:
+        found.counts[metric] += total
+    if metric == Metric.REQUESTS:
+        found.reasons[detail] = total

@@ -1,0 +1,70 @@
+"""Expires what is older than it is kept: buckets by resolution, the request log, states of runs that ended.
+
+Nothing is downsampled here: every coarser resolution was written with the finer one, so an expired bucket's amount is
+still in the coarser ones. Deletes in small batches, each its own transaction, so that no writer waits for long.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import QuerySet
+
+from dashboard.models import Bucket, EngineRun, RequestLog, Retention, Series
+from dashboard.selectors.kept import oldest_starts, retention
+
+BATCH_ROWS = 5_000
+# Runs that ended are published for an hour (valkey.FINAL_TTL_SECONDS): a day later nothing of them can come any more.
+_RUN_LIFE = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Expired:
+    """How many rows went."""
+
+    buckets: int
+    requests: int
+    runs: int
+
+
+def expire(*, now: datetime) -> Expired:
+    """Deletes everything that is older than the retention says. Restartable: a second run goes on."""
+    kept = retention()
+    return Expired(
+        buckets=_expire_buckets(oldest_starts(kept, now.timestamp())),
+        requests=_expire_requests(kept, now),
+        runs=_expire_runs(now),
+    )
+
+
+def _expire_buckets(oldest: Mapping[int, int]) -> int:
+    """Series by series: the unique index finds a series' old buckets, no second index has to be kept for this."""
+    num_deleted = 0
+    for series_id in Series.objects.values_list("pk", flat=True):
+        for resolution, start_at in oldest.items():
+            num_deleted += _delete(
+                Bucket.objects.filter(series_id=series_id, resolution=resolution, start_at__lt=start_at)
+            )
+    return num_deleted
+
+
+def _expire_requests(kept: Retention, now: datetime) -> int:
+    num_deleted = _delete(RequestLog.objects.filter(finished_at__lt=now - timedelta(days=kept.requests_days)))
+    newest_first = RequestLog.objects.order_by("-finished_at", "-pk")
+    surplus = newest_first[kept.requests_rows : kept.requests_rows + BATCH_ROWS]
+    while ids := list(surplus.values_list("pk", flat=True)):
+        num_deleted += RequestLog.objects.filter(pk__in=ids).delete()[0]
+    return num_deleted
+
+
+def _expire_runs(now: datetime) -> int:
+    """Only runs that tell their boot: a watched engine's state is what its next increase is measured from."""
+    old = EngineRun.objects.exclude(boot_id="").filter(read_at__lt=now - _RUN_LIFE)
+    return sum(run.delete()[1].get("dashboard.EngineRun", 0) for run in old)
+
+
+def _delete(rows: QuerySet[Bucket] | QuerySet[RequestLog]) -> int:
+    num_deleted = 0
+    while ids := list(rows.order_by().values_list("pk", flat=True)[:BATCH_ROWS]):
+        num_deleted += rows.model._base_manager.filter(pk__in=ids).delete()[0]
+    return num_deleted

@@ -1,0 +1,36 @@
+"""The `default` queue's recording tasks: thin, keyword-only, ids only. What they do is in dashboard/services.
+
+The engine's own tasks are in engine_tasks.py. Every task may run twice or be lost: sources are claimed, expiry resumes.
+"""
+
+from celery import shared_task
+from django.utils import timezone
+
+from dashboard import valkey
+from dashboard.services import recording, retention, sources
+
+
+@shared_task(name="dashboard.tasks.record_due", queue="default", expires=5)
+def record_due() -> int:
+    """Starts one recording for every source whose time has come; how many."""
+    sources.ensure_embedded()
+    due = recording.due_source_ids(timezone.now())
+    for source_id in due:
+        record_source.delay(source_id=source_id)
+    return len(due)
+
+
+@shared_task(name="dashboard.tasks.record_source", queue="default", expires=10)
+def record_source(*, source_id: int) -> bool:
+    """Records one source and tells open pages; False where another worker got there first."""
+    connection = valkey.client()
+    is_recorded = recording.record(source_id, now=timezone.now(), connection=connection)
+    if is_recorded:
+        recording.publish_tick(connection, source_id)
+    return is_recorded
+
+
+@shared_task(name="dashboard.tasks.expire", queue="default", expires=300)
+def expire() -> None:
+    """Deletes what is older than the retention says."""
+    retention.expire(now=timezone.now())
