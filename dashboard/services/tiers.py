@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import redis
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from dashboard import valkey
@@ -54,9 +54,7 @@ def record_applied(engine: str, tier: str, applied_bytes: int, reason: str, now:
     )
 
 
-def change(
-    *, setting_id: int, seen: Wish, wish: Wish, author: AbstractBaseUser | None, now: datetime
-) -> list[TierChange]:
+def change(*, setting_id: int, seen: Wish, wish: Wish, author: User | None, now: datetime) -> list[TierChange]:
     """Stores `wish` and its history in one transaction, and tells the engine once that is committed.
 
     `seen` is what the author had before their eyes: where the tier is something else by now, raises
@@ -82,7 +80,7 @@ def change(
     return changes
 
 
-def clear(*, setting_id: int, author: AbstractBaseUser | None, now: datetime) -> TierChange:
+def clear(*, setting_id: int, author: User | None, now: datetime) -> TierChange:
     """Asks the engine to drop what one tier holds. The outcome arrives later by `record_cleared`."""
     with transaction.atomic():
         setting = TierSetting.objects.get(pk=setting_id)
@@ -99,9 +97,7 @@ def record_cleared(change_id: int, outcome: str) -> None:
     TierChange.objects.filter(pk=change_id, action="clear").update(new_value=outcome[:64])
 
 
-def _changes(
-    setting: TierSetting, seen: Wish, wish: Wish, author: AbstractBaseUser | None, now: datetime
-) -> list[TierChange]:
+def _changes(setting: TierSetting, seen: Wish, wish: Wish, author: User | None, now: datetime) -> list[TierChange]:
     """One row for each thing that differs."""
     pairs = {
         "resize": (exact_size(seen.desired_bytes), exact_size(wish.desired_bytes)),
@@ -127,6 +123,9 @@ def _tell(engine: str, message: dict[str, object]) -> None:
     """Rings the engine's bell. Without Valkey the wish is stored all the same and applied at the next reconcile."""
     key = valkey.control_key(engine)
     try:
-        valkey.client().pipeline().rpush(key, json.dumps(message)).expire(key, CONTROL_TTL_SECONDS).execute()
+        with valkey.client().pipeline() as pipeline:
+            pipeline.rpush(key, json.dumps(message))
+            pipeline.expire(key, CONTROL_TTL_SECONDS)
+            pipeline.execute()
     except redis.RedisError as error:
         logger.warning("engine %s was not told about %s: %s", engine, message["op"], error)

@@ -1,0 +1,18 @@
+"""What Django loads at start: the app with its system checks, and the admin site that is part of the product."""
+
+from django.apps import AppConfig
+from django.contrib.admin import apps as admin_apps
+
+
+class DashboardConfig(AppConfig):
+    name = "dashboard"
+    verbose_name = "Tierscope"
+    default = True
+
+    def ready(self) -> None:
+        from dashboard import checks  # noqa: F401  (registers them)
+
+
+class TierscopeAdminConfig(admin_apps.AdminConfig):
+    default = False
+    default_site = "dashboard.admin_site.TierscopeAdminSite"

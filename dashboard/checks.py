@@ -1,0 +1,121 @@
+"""What Django can see is wrong before anything starts, each with an id and a hint. `manage.py check` runs them all.
+
+A wrong value of one variable fails earlier, in settings.py, with its name; here is what only shows between variables or
+on this machine.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core import checks
+from django.core.checks import CheckMessage, Error, register
+
+from dashboard.sizes import format_size
+
+_DATABASES = {"django.db.backends.sqlite3": "SQLite", "django.db.backends.postgresql": "PostgreSQL"}
+# A database write, a log line and a pid file have to fit, whatever the disk tier takes.
+LOW_DISK_BYTES = 256 * 2**20
+
+
+@register()
+def check_home(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    home = Path(settings.TIERSCOPE_HOME)
+    return [*_home_problems(home)]
+
+
+def _home_problems(home: Path) -> Iterator[CheckMessage]:
+    if home.exists() and not home.is_dir():
+        yield Error(f"TIERSCOPE_HOME ({home}) is not a folder.", hint="Name a folder.", id="tierscope.E001")
+        return
+    if not os.access(_nearest(home), os.W_OK | os.X_OK):
+        hint = "Give this user the folder (chown), or name another one in TIERSCOPE_HOME."
+        yield Error(f"TIERSCOPE_HOME ({home}) cannot be written to.", hint=hint, id="tierscope.E001")
+
+
+@register()
+def check_disk(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    home = Path(settings.TIERSCOPE_HOME)
+    free = shutil.disk_usage(_nearest(home)).free
+    if free >= LOW_DISK_BYTES:
+        return []
+    hint = "Make room, shrink or clear the disk tier in the admin, or move TIERSCOPE_HOME to a larger disk."
+    return [checks.Warning(f"Only {format_size(free)} is free on the disk of {home}.", hint=hint, id="tierscope.W001")]
+
+
+@register()
+def check_redis_url(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    problem = _redis_problem(settings.REDIS_URL)
+    hint = (
+        "Write redis://HOST:PORT/0, rediss://… for TLS, or unix:///PATH?db=0; leave it unset for the embedded Valkey."
+    )
+    return [Error(f"REDIS_URL {problem}.", hint=hint, id="tierscope.E002")] if problem else []
+
+
+def _redis_problem(url: str) -> str:
+    """Never repeats the URL: there may be a password in it."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return "has a port that is not a number from 1 to 65535"
+    if parts.scheme not in ("redis", "rediss", "unix"):
+        return f"starts with “{parts.scheme}:”, which no Valkey client speaks" if parts.scheme else "has no scheme"
+    if parts.scheme == "unix":
+        return "" if parts.path else "names no socket"
+    return "" if parts.hostname and port != 0 else "names no host"
+
+
+@register()
+def check_database(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    engine = settings.DATABASES["default"]["ENGINE"]
+    if engine in _DATABASES:
+        return []
+    known = " and ".join(_DATABASES.values())
+    hint = "Write postgres://USER:PASSWORD@HOST/NAME or sqlite:///PATH, or leave it unset for SQLite in TIERSCOPE_HOME."
+    return [Error(f"DATABASE_URL asks for {engine}; {known} are tested.", hint=hint, id="tierscope.E003")]
+
+
+@register()
+def check_exposure(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    return [] if is_loopback(settings.BIND) else [*_exposure_problems()]
+
+
+def _exposure_problems() -> Iterator[CheckMessage]:
+    where = f"TIERSCOPE_BIND is {settings.BIND}, which other machines can reach"
+    if settings.DEBUG:
+        hint = "Debug pages show settings and source: unset TIERSCOPE_DEBUG, or bind to 127.0.0.1."
+        yield Error(f"{where}, and TIERSCOPE_DEBUG is on.", hint=hint, id="tierscope.E004")
+    if not settings.METRICS_TOKEN:
+        hint = "Set TIERSCOPE_METRICS_TOKEN and give it to Prometheus as bearer token."
+        yield Error(f"{where}, and /metrics has no token.", hint=hint, id="tierscope.E005")
+    if not settings.SESSION_COOKIE_SECURE:
+        hint = "Put a proxy with TLS in front and set TIERSCOPE_HTTPS=1, so that cookies never travel in the clear."
+        yield checks.Warning(f"{where}, and TIERSCOPE_HTTPS is off.", hint=hint, id="tierscope.W002")
+
+
+@register()
+def check_hosts(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    if "*" not in settings.ALLOWED_HOSTS:
+        return []
+    hint = "Name the hosts that people type: TIERSCOPE_ALLOWED_HOSTS=tierscope.example.com."
+    return [checks.Warning("TIERSCOPE_ALLOWED_HOSTS allows every host name.", hint=hint, id="tierscope.W003")]
+
+
+def is_loopback(bind: str) -> bool:
+    """Whether only this machine can reach an address to listen on."""
+    try:
+        return ip_address(bind.strip("[]")).is_loopback
+    except ValueError:
+        return bind == "localhost"
+
+
+def _nearest(path: Path) -> Path:
+    """`path`, or the nearest folder above it that exists: where it would be made."""
+    return next(folder for folder in (path, *path.parents) if folder.exists())

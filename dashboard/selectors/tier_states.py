@@ -1,0 +1,159 @@
+"""What an admin sees of every tier: asked for, applied, used, and why asked and applied differ.
+
+Turns numbers into the words of the page, once, for the first rendering and for the live update. Writes nothing.
+"""
+
+from dataclasses import dataclass
+
+from django.db.models import Max
+
+from dashboard.models import CacheTier, TierChange, TierSetting
+from dashboard.selectors.engines import Fleet, LiveEngine, LiveTier, fleet
+from dashboard.sizes import exact_size, format_size
+
+UNKNOWN = "–"
+
+
+@dataclass(frozen=True)
+class TierState:
+    """One row of the panel, in words; `used_percent` is 0..100 or None where nothing is known."""
+
+    setting_id: int
+    cache_tier: str
+    label: str
+    desired: str
+    applied: str
+    used: str
+    used_percent: int | None
+    resident_tokens: str
+    resident_blocks: str
+    maximum: str
+    maximum_reason: str
+    policy: str
+    write_mode: str
+    state: str  # applied, pending, differs, loading, offline, unknown
+    note: str
+    last_change: str
+
+
+@dataclass(frozen=True)
+class EngineState:
+    """One engine's headline and its tiers, fastest first."""
+
+    name: str
+    headline: str
+    is_online: bool
+    tiers: tuple[TierState, ...]
+
+
+@dataclass(frozen=True)
+class Panel:
+    problem: str
+    engines: tuple[EngineState, ...]
+
+
+def panel() -> Panel:
+    """Every tier of every engine that has settings, offline ones too."""
+    alive = fleet()
+    changes = _last_changes()
+    by_engine: dict[str, list[TierState]] = {}
+    for setting in sorted(TierSetting.objects.all(), key=_canonical):
+        by_engine.setdefault(setting.engine, []).append(_tier_state(setting, alive, changes))
+    engines = (
+        EngineState(name, _headline(alive, name), name in alive.engines, tuple(tiers))
+        for name, tiers in by_engine.items()
+    )
+    return Panel(alive.problem, tuple(engines))
+
+
+def tier_state(setting: TierSetting) -> TierState:
+    """One tier's row."""
+    return _tier_state(setting, fleet(), _last_changes())
+
+
+def _canonical(setting: TierSetting) -> tuple[str, int]:
+    return setting.engine, CacheTier.values.index(setting.cache_tier)
+
+
+def _last_changes() -> dict[tuple[str, str], TierChange]:
+    """The newest change of every tier, by engine and tier."""
+    newest = TierChange.objects.order_by().values("engine", "cache_tier").annotate(newest=Max("pk")).values("newest")
+    found = TierChange.objects.filter(pk__in=newest).select_related("author")
+    return {(change.engine, change.cache_tier): change for change in found}
+
+
+def _tier_state(setting: TierSetting, alive: Fleet, changes: dict[tuple[str, str], TierChange]) -> TierState:
+    engine = alive.engines.get(setting.engine)
+    live = engine.tiers.get(setting.cache_tier) if engine else None
+    state, note = _difference(setting, alive, engine, live)
+    return TierState(
+        setting_id=setting.pk,
+        cache_tier=setting.cache_tier,
+        label=setting.get_cache_tier_display(),
+        desired=exact_size(setting.desired_bytes),
+        applied=_size(live.capacity_bytes if live else None),
+        used=_size(live.used_bytes if live else None),
+        used_percent=_percent(live),
+        resident_tokens=_count(live.resident_tokens if live else None),
+        resident_blocks=_count(live.resident_blocks if live else None),
+        maximum=_size(live.max_bytes if live else None),
+        maximum_reason=live.max_reason if live else "",
+        policy=setting.get_policy_display(),
+        write_mode=setting.get_write_mode_display() if setting.cache_tier != CacheTier.GPU else UNKNOWN,
+        state=state,
+        note=note,
+        last_change=_words(changes.get((setting.engine, setting.cache_tier))),
+    )
+
+
+def _difference(
+    setting: TierSetting, alive: Fleet, engine: LiveEngine | None, live: LiveTier | None
+) -> tuple[str, str]:
+    """The row's state, and why applied is not desired."""
+    if alive.problem:
+        return "unknown", alive.problem
+    if engine is None:
+        return "offline", f"Engine {setting.engine} is offline; the setting is kept and applied at its next start."
+    if engine.status == "loading" or live is None:
+        return "loading", f"Engine {setting.engine} is starting; the setting is applied when it is ready."
+    if setting.reason or live.reason:
+        return "differs", setting.reason or live.reason
+    # Whole blocks only: an engine that rounds down by less than a block runs with what was asked for.
+    if not 0 <= setting.desired_bytes - live.capacity_bytes < max(live.block_bytes or 0, 1):
+        return "pending", "Being applied."
+    return "applied", ""
+
+
+def _headline(alive: Fleet, name: str) -> str:
+    engine = alive.engines.get(name)
+    if engine is None:
+        return "state unknown" if alive.problem else "offline"
+    if engine.status == "loading":
+        return f"loading: {engine.progress_text} {engine.progress:.0%}"
+    requests = f"{engine.requests_running} running, {engine.requests_waiting} waiting"
+    return ", ".join(filter(None, [engine.model_name, engine.status, requests]))
+
+
+def _percent(live: LiveTier | None) -> int | None:
+    if live is None:
+        return None
+    return min(100, 100 * live.used_bytes // live.capacity_bytes) if live.capacity_bytes else 0
+
+
+def _size(num_bytes: int | None) -> str:
+    return UNKNOWN if num_bytes is None else format_size(num_bytes)
+
+
+def _count(number: int | None) -> str:
+    return UNKNOWN if number is None else f"{number:,}"
+
+
+def _words(change: TierChange | None) -> str:
+    """ "resize 96 MiB → 128 MiB by ada, 2026-11-29 16:20 UTC" """
+    if change is None:
+        return "as the engine's defaults have it"
+    what = f"{change.get_action_display()} {change.old_value} → {change.new_value}"
+    if change.action == "clear":
+        what = f"clear: {change.new_value or 'waiting for the engine'}"
+    author = change.author.get_username() if change.author else "a deleted user"
+    return f"{what}, by {author}, {change.at:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,139 @@
+"""Fills the series store as the recorder would, with traffic whose every number is known. For tests and benchmarks of pages."""
+
+import math
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from django.utils import timezone
+
+from dashboard.models import Bucket, RequestLog, Series, Source
+
+MODEL = "SmolLM2-135M-Instruct"
+Metric = Series.Metric
+Key = tuple[str, str, str]  # metric, cache_tier, detail
+_TTFT_BOUNDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+
+
+@dataclass
+class SeededEngine:
+    """Collects what one engine did, then stores it at every resolution."""
+
+    engine: str = "local"
+    model_name: str = MODEL
+    source_name: str = "embedded"
+    amounts: dict[tuple[Key, int, int], list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
+
+    def add(self, at: float, metric: str, value: int, *, tier: str = "", detail: str = "") -> None:
+        for resolution in Bucket.Resolution.values:
+            cell = self.amounts[(metric, tier, detail), resolution, int(at) // resolution * resolution]
+            cell[0] += value
+            cell[1] += 1
+
+    def scrape(self, at: float, resident: dict[str, int], capacity: dict[str, int]) -> None:
+        self.add(at, Metric.SCRAPES, 1)
+        for tier, tokens in resident.items():
+            self.add(at, Metric.RESIDENT_TOKENS, tokens, tier=tier)
+            self.add(at, Metric.CAPACITY_TOKENS, capacity[tier], tier=tier)
+
+    def request(self, at: float, hits: dict[str, int], computed: int, ttft: float) -> None:
+        self.add(at, Metric.PROMPT_TOKENS, sum(hits.values()) + computed)
+        self.add(at, Metric.COMPUTED_TOKENS, computed)
+        for tier, tokens in hits.items():
+            self.add(at, Metric.HIT_TOKENS, tokens, tier=tier)
+        self.add(at, Metric.REQUESTS, 1, detail="stop")
+        slowest = next((tier for tier in ("remote", "disk", "cpu", "gpu") if hits.get(tier)), "")
+        bound = next((bound for bound in _TTFT_BOUNDS if ttft <= bound), math.inf)
+        self.add(at, Metric.TTFT, 1, tier=slowest, detail="+Inf" if bound == math.inf else str(bound))
+
+    def store(self, last_ok_at: float) -> None:
+        """Writes it all; `last_ok_at` is when the source was last seen."""
+        source, _ = Source.objects.get_or_create(name=self.source_name, defaults={"kind": Source.Kind.EMBEDDED})
+        Source.objects.filter(pk=source.pk).update(last_ok_at=datetime.fromtimestamp(last_ok_at, UTC))
+        series = {key: self._series(source, key) for key in {key for key, _, _ in self.amounts}}
+        Bucket.objects.bulk_create(
+            [
+                Bucket(series=series[key], resolution=resolution, start_at=start, value=value, num_samples=num_samples)
+                for (key, resolution, start), (value, num_samples) in self.amounts.items()
+            ],
+            batch_size=2000,
+        )
+
+    def _series(self, source: Source, key: Key) -> Series:
+        metric, tier, detail = key
+        return Series.objects.create(
+            source=source,
+            engine=self.engine,
+            model_name=self.model_name,
+            metric=metric,
+            cache_tier=tier,
+            detail=detail,
+        )
+
+
+CAPACITY = {"gpu": 2_080, "cpu": 4_160, "disk": 44_000}
+
+
+def lively(now: float, *, seconds: int = 3_600, seed: int = 7, gap: tuple[float, float] | None = None) -> SeededEngine:
+    """An engine whose tiers fill up over `seconds`; `gap` (seconds before now, from and to) was not observed."""
+    rng = random.Random(seed)
+    engine = SeededEngine()
+    for age in range(seconds, 0, -10):
+        if gap and gap[0] >= age >= gap[1]:
+            continue
+        progress = 1 - age / seconds
+        resident = {tier: round(size * min(1, progress * speed)) for (tier, size), speed in _FILL.items()}
+        engine.scrape(now - age, resident, CAPACITY)
+        for _ in range(rng.randint(0, 3) if math.sin(age / 90) > -0.7 else 0):
+            engine.request(now - age, *_split(rng, progress))
+    return engine
+
+
+_FILL = {("gpu", 2_080): 6.0, ("cpu", 4_160): 2.5, ("disk", 44_000): 0.7}
+
+
+def _split(rng: random.Random, progress: float) -> tuple[dict[str, int], int, float]:
+    """Later requests hit more, and also slower tiers."""
+    blocks = rng.randint(8, 40)
+    reuse = 0.15 + 0.75 * progress * rng.random()
+    gpu = round(blocks * reuse * 0.6)
+    cpu = round(blocks * reuse * 0.25) if progress > 0.2 else 0
+    disk = round(blocks * reuse * 0.25) if progress > 0.45 and rng.random() < 0.6 else 0
+    computed = max(1, (blocks - gpu - cpu - disk) * 16 + rng.randint(1, 15))
+    ttft = computed / 400 + 0.012 + cpu * 0.0004 + disk * 0.004
+    return {"gpu": gpu * 16, "cpu": cpu * 16, "disk": disk * 16}, computed, ttft
+
+
+def seed_requests(count: int, *, now: float | None = None, seed: int = 3) -> None:
+    """`count` answered requests, one a minute back from now."""
+    rng = random.Random(seed)
+    end = now or timezone.now().timestamp()
+    RequestLog.objects.bulk_create(list(_logged(rng, count, end)))
+
+
+def _logged(rng: random.Random, count: int, end: float) -> Iterator[RequestLog]:
+    for index in range(count):
+        hits, computed, ttft = _split(rng, rng.random())
+        at = datetime.fromtimestamp(end - 60 * index, UTC)
+        yield RequestLog(
+            request_id=f"chatcmpl-{seed_id(rng)}",
+            engine="local",
+            model_name=MODEL,
+            received_at=at,
+            finished_at=at,
+            prompt_tokens=sum(hits.values()) + computed,
+            hit_gpu_tokens=hits["gpu"],
+            hit_cpu_tokens=hits["cpu"],
+            hit_disk_tokens=hits["disk"],
+            computed_tokens=computed,
+            generated_tokens=rng.randint(1, 64),
+            slowest_tier=next((tier for tier in ("disk", "cpu", "gpu") if hits[tier]), ""),
+            ttft_seconds=ttft,
+            finish_reason=rng.choice(["stop", "length", "stop", "stop", "abort"]),
+        )
+
+
+def seed_id(rng: random.Random) -> str:
+    return f"{rng.getrandbits(96):024x}"
