@@ -109,6 +109,7 @@ class Engine:
                 cache=self._cache.stats(),
                 num_running=len(self._scheduler.running),
                 num_waiting=len(self._scheduler.waiting) + len(self._scheduler.loading),
+                gpu_floor=self._room.floor(self._scheduler.sequences),
             )
 
     def check(self) -> None:

@@ -4,12 +4,22 @@ Knows nothing about which blocks are where; it counts in whole requests.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from tiers import RefusedError
 
 from engine.engine_config import EngineConfig
 from engine.request import GenerationRequest, RequestError
 from engine.sequence import Sequence, blocks_for
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The smallest size that the gpu tier accepts at the moment, and why."""
+
+    num_blocks: int
+    num_bytes: int
+    reason: str
 
 
 class Room:
@@ -40,17 +50,23 @@ class Room:
         """A sentence if the sequence can not run to its end in the gpu tier as it is now."""
         return None if sequence.blocks_at_most <= self._gpu_blocks else self._too_large(sequence.blocks_at_most)
 
-    def refuse_below_floor(self, capacity_bytes: int, unfinished: Iterable[Sequence]) -> None:
-        """Raises RefusedError if attention or an unfinished request needs more than that."""
-        floor = blocks_for(self._config.min_gpu_tokens, self._config.block_size)
+    def floor(self, unfinished: Iterable[Sequence]) -> Floor:
+        """The least that the gpu tier may have now: for attention at all, and for every unfinished request alone."""
+        num_blocks = blocks_for(self._config.min_gpu_tokens, self._config.block_size)
         reason = f"attention needs room for {self._config.min_gpu_tokens} tokens"
         for sequence in unfinished:
-            if sequence.blocks_at_most > floor:
-                floor, reason = sequence.blocks_at_most, f"request {sequence.request_id} may need so much until it ends"
-        if capacity_bytes < floor * self._block_bytes:
+            if sequence.blocks_at_most > num_blocks:
+                num_blocks = sequence.blocks_at_most
+                reason = f"request {sequence.request_id} may need so much until it ends"
+        return Floor(num_blocks, num_blocks * self._block_bytes, reason)
+
+    def refuse_below_floor(self, capacity_bytes: int, unfinished: Iterable[Sequence]) -> None:
+        """Raises RefusedError if attention or an unfinished request needs more than that."""
+        floor = self.floor(unfinished)
+        if capacity_bytes < floor.num_bytes:
             raise RefusedError(
-                f"The gpu tier cannot shrink to {capacity_bytes:,} bytes now: at least "
-                f"{floor * self._block_bytes:,} bytes ({floor} blocks) are needed, because {reason}."
+                f"The gpu tier cannot shrink to {capacity_bytes:,} bytes now: at least {floor.num_bytes:,} bytes "
+                f"({floor.num_blocks} blocks) are needed, because {floor.reason}."
             )
 
     def resized(self, capacity_bytes: int) -> None:

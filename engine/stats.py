@@ -13,6 +13,7 @@ from typing import Concatenate, ParamSpec
 from tiers import TIERS, CacheStats, Tier
 
 from engine.request import FINISH_REASONS, FinishReason
+from engine.room import Floor
 from engine.sequence import Sequence
 
 log = logging.getLogger(__name__)
@@ -104,6 +105,7 @@ class EngineSnapshot:
     cache: CacheStats
     num_running: int
     num_waiting: int
+    gpu_floor: Floor
 
 
 P = ParamSpec("P")

@@ -4,7 +4,7 @@ Knows nothing about threads: every test that uses it is deterministic but for co
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -66,7 +66,7 @@ class Rig:
     engine: Engine
     cache: TieredCache
     runner: MockRunner
-    clock: FakeClock
+    clock: Callable[[], float]
 
     def submit(
         self,
@@ -123,7 +123,7 @@ def make_rig(
     max_num_batched_tokens: int = 16,
     max_num_waiting: int = 64,
     eos_ids: frozenset[int] = frozenset(),
-    clock: FakeClock | None = None,
+    clock: Callable[[], float] | None = None,
 ) -> Rig:
     """Sizes in blocks of four tokens."""
     tiers = (

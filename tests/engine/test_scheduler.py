@@ -177,3 +177,13 @@ def test_a_request_whose_room_was_taken_while_it_was_on_its_way_ends_with_a_clea
     shrunk.result(0)
     assert answer.reason == "error"
     assert "needs 8 blocks" in str(answer.error)
+
+
+def test_a_snapshot_says_how_small_the_gpu_tier_may_become_and_why() -> None:
+    rig = make_rig(gpu=16)
+    assert rig.engine.snapshot().gpu_floor.num_bytes == BLOCK_BYTES
+    rig.submit("a", prompt(1, 20), 13)
+    rig.step()
+    floor = rig.engine.snapshot().gpu_floor
+    assert (floor.num_blocks, floor.num_bytes) == (8, 8 * BLOCK_BYTES)
+    assert "request a" in floor.reason
