@@ -5,4 +5,10 @@ import os
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
-application = get_asgi_application()
+_django = get_asgi_application()
+
+from django.conf import settings  # noqa: E402  (Django has to be set up before)
+
+from dashboard.body_limit import BodyLimit  # noqa: E402
+
+application = BodyLimit(_django, settings.MAX_BODY_BYTES)

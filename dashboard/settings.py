@@ -29,6 +29,10 @@ SECRET_KEY = env.str("TIERSCOPE_SECRET_KEY", "") or read_or_create(
 ALLOWED_HOSTS = env.list("TIERSCOPE_ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("TIERSCOPE_TRUSTED_ORIGINS", [])
 METRICS_TOKEN = env.str("TIERSCOPE_METRICS_TOKEN", "")
+_REACHABLE = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(BIND, BIND)
+LOCAL_URL = f"http://{f'[{_REACHABLE}]' if ':' in _REACHABLE else _REACHABLE}:{PORT}"
+# Where the worker reaches /v1: the sample traffic is sent like anybody else's.
+API_URL = env.str("TIERSCOPE_API_URL", LOCAL_URL)
 SAMPLE_TRAFFIC = env.bool("TIERSCOPE_SAMPLE_TRAFFIC", True)
 
 # -- The embedded engine ---------------------------------------------------------------------------------------------
@@ -49,7 +53,7 @@ def _size(name: str) -> int | None:
 
 TIER_BYTES = {tier: _size(f"TIERSCOPE_{tier.upper()}_BYTES") for tier in ("gpu", "cpu", "disk")}
 
-# -- Traffic: what /v1 takes, and how long it lets a request wait --------------------------------------------------------
+# -- Traffic: what /v1 takes, and how long it lets a request wait ------------------------------------------------------
 MAX_BODY_BYTES = 4 * 1024 * 1024
 MAX_WAITING_REQUESTS = env.int("TIERSCOPE_MAX_WAITING", 128, validate=validate.Range(min=1))
 START_SECONDS = env.int("TIERSCOPE_START_SECONDS", 120, validate=validate.Range(min=1))  # sent, until it starts
@@ -112,6 +116,7 @@ INSTALLED_APPS = [
     "csp",
 ]
 MIDDLEWARE = [
+    "dashboard.http_metrics.http_metrics_middleware",
     "django.middleware.security.SecurityMiddleware",
     "dashboard.middleware.AsyncWhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -155,7 +160,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = TIERSCOPE_HOME / "static"
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "dashboard.static_storage.HashedStaticFilesStorage"},
 }
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"

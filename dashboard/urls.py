@@ -2,10 +2,16 @@
 
 from django.contrib import admin
 from django.contrib.auth import views as auth
-from django.urls import path
+from django.urls import include, path
+
+from dashboard.health import healthz
+from dashboard.metrics import metrics
 
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("login/", auth.LoginView.as_view(template_name="login.html"), name="login"),
+    path("v1/", include("dashboard.api.urls")),
+    path("metrics", metrics, name="metrics"),
+    path("healthz", healthz, name="healthz"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
 ]

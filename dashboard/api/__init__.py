@@ -1,0 +1,1 @@
+"""The OpenAI-compatible /v1: schemas, errors, authentication, answers. Never imports torch or the engine."""

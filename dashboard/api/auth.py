@@ -1,0 +1,57 @@
+"""Who may use /v1: an API key as bearer token, or a staff session of our own pages (then with CSRF token)."""
+
+from dataclasses import dataclass
+
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest
+from django.utils import timezone
+from ninja.utils import check_csrf
+
+from dashboard.api.errors import ApiError
+from dashboard.services import api_keys
+
+
+@dataclass(frozen=True)
+class Caller:
+    """`api_key_id` is None for a session."""
+
+    api_key_id: int | None
+
+
+async def authenticate(request: HttpRequest) -> Caller:
+    """Raises ApiError 401 or 403."""
+    header = request.headers.get("Authorization", "")
+    if header:
+        return await _by_key(header)
+    return await _by_session(request)
+
+
+async def _by_key(header: str) -> Caller:
+    scheme, _, key = header.partition(" ")
+    if scheme.lower() != "bearer" or not key.strip():
+        raise ApiError(401, "The Authorization header has to read “Bearer” and an API key.", code="invalid_api_key")
+    pk = await sync_to_async(_find_and_record)(key.strip())
+    if pk is None:
+        raise ApiError(401, "This API key is unknown or was revoked.", code="invalid_api_key")
+    return Caller(pk)
+
+
+def _find_and_record(key: str) -> int | None:
+    api_key = api_keys.find_api_key(key)
+    if api_key is None:
+        return None
+    api_keys.record_use(api_key, timezone.now())
+    return api_key.pk
+
+
+async def _by_session(request: HttpRequest) -> Caller:
+    user = await request.auser()
+    if not user.is_authenticated:
+        raise ApiError(
+            401, "Send an API key: “Authorization: Bearer …”. Keys are made in the admin.", code="missing_api_key"
+        )
+    if not (user.is_active and user.is_staff):
+        raise ApiError(403, "This account may not send requests to the model.", code="not_staff")
+    if request.method not in ("GET", "HEAD") and check_csrf(request) is not None:
+        raise ApiError(403, "The CSRF token is missing or wrong; reload the page.", code="csrf_failed")
+    return Caller(None)

@@ -1,0 +1,161 @@
+"""What a client may ask for, in OpenAI's words. What this server cannot do is refused with a sentence, not ignored."""
+
+import json
+from typing import Any, Literal, Self
+
+from ninja import Schema
+from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
+
+MAX_STOPS = 4
+MAX_STOP_LENGTH = 256
+
+# Fields that would change the answer if they were honoured, and the values at which they change nothing.
+_NEUTRAL: dict[str, tuple[Any, ...]] = {
+    "n": (1,),
+    "best_of": (1,),
+    "logprobs": (False,),
+    "top_logprobs": (0,),
+    "echo": (False,),
+    "suffix": ("",),
+    "frequency_penalty": (0,),
+    "presence_penalty": (0,),
+    "logit_bias": ({},),
+    "tools": ([],),
+    "functions": ([],),
+    "response_format": ({"type": "text"},),
+    "modalities": (["text"],),
+}
+
+
+class _Strict(Schema):
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+
+class TextPart(_Strict):
+    type: Literal["text"]
+    text: str
+
+
+class Message(_Strict):
+    role: Literal["system", "developer", "user", "assistant"]
+    content: str | list[TextPart] | None = None
+
+    @field_validator("content", mode="before")
+    @classmethod
+    def _text_only(cls, value: Any) -> Any:
+        kinds = [part.get("type") for part in value if isinstance(part, dict)] if isinstance(value, list) else []
+        if others := [kind for kind in kinds if kind != "text"]:
+            raise ValueError(f"This model reads text only; a content part has the type {json.dumps(others[0])}.")
+        return value
+
+    def text(self) -> str:
+        if isinstance(self.content, list):
+            return "".join(part.text for part in self.content)
+        return self.content or ""
+
+    @model_validator(mode="after")
+    def _has_content(self) -> Self:
+        if self.content is None and self.role != "assistant":
+            raise ValueError(f"A {self.role} message needs “content”: a string or a list of text parts.")
+        return self
+
+
+class StreamOptions(_Strict):
+    include_usage: bool = False
+
+
+class Extension(_Strict):
+    """Tierscope's own field in a request."""
+
+    return_prompt_tokens: bool = False
+
+
+class _Completion(_Strict):
+    model: str = Field(min_length=1, max_length=200)
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    temperature: float | None = Field(None, ge=0, le=2)
+    top_p: float | None = Field(None, gt=0, le=1)
+    top_k: int | None = Field(None, ge=0, description="0 keeps every token.")
+    seed: int | None = Field(None, ge=-(2**63), lt=2**63)
+    stop: str | list[str] | None = None
+    max_tokens: int | None = Field(None, ge=1)
+    tierscope: Extension = Extension()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_what_would_be_ignored(cls, data: Any) -> Any:
+        given = getattr(data, "_obj", data)
+        if isinstance(given, dict):
+            for name, neutral in _NEUTRAL.items():
+                if name in given and given[name] is not None and given[name] not in neutral:
+                    sentence = f"“{name}” is not supported here; leave it out or send {json.dumps(neutral[0])}."
+                    raise PydanticCustomError("value_error", "{sentence}", {"sentence": sentence, "param": name})
+        return data
+
+    @field_validator("stop", mode="before")
+    @classmethod
+    def _few_short_stops(cls, value: Any) -> Any:
+        stops = [value] if isinstance(value, str) else value
+        is_list = isinstance(stops, list) and all(isinstance(stop, str) for stop in stops)
+        if value is not None and not (is_list and len(stops) <= MAX_STOPS and all(map(_is_stop, stops))):
+            raise ValueError(
+                f"“stop” has to be a string or a list of up to {MAX_STOPS}, each of 1 to {MAX_STOP_LENGTH} characters."
+            )
+        return value
+
+    def stops(self) -> list[str]:
+        if isinstance(self.stop, str):
+            return [self.stop]
+        return list(self.stop or [])
+
+    def includes_usage(self) -> bool:
+        return self.stream_options is not None and self.stream_options.include_usage
+
+    def sampling(self, max_tokens: int | None) -> dict[str, Any]:
+        """OpenAI's defaults; `max_tokens` None means up to the end of the model's context."""
+        return {
+            "temperature": 1.0 if self.temperature is None else self.temperature,
+            "top_p": 1.0 if self.top_p is None else self.top_p,
+            "top_k": self.top_k or 0,
+            "seed": self.seed,
+            "stop": self.stops(),
+            "max_tokens": max_tokens,
+        }
+
+
+class ChatRequest(_Completion):
+    messages: list[Message] = Field(min_length=1, max_length=2048)
+    max_completion_tokens: int | None = Field(None, ge=1)
+
+    def job_fields(self) -> dict[str, Any]:
+        messages = [{"role": _ROLES.get(m.role, m.role), "content": m.text()} for m in self.messages]
+        return {"messages": messages, "sampling": self.sampling(self.max_completion_tokens or self.max_tokens)}
+
+
+class CompletionRequest(_Completion):
+    prompt: str | list[str] | list[int] | list[list[int]]
+
+    def job_fields(self) -> dict[str, Any]:
+        prompt: Any = self.prompt
+        if isinstance(prompt, list) and isinstance(prompt[0], str | list):
+            prompt = prompt[0]
+        field = "prompt" if isinstance(prompt, str) else "prompt_token_ids"
+        # 16 is OpenAI's default for this older endpoint.
+        return {field: prompt, "sampling": self.sampling(self.max_tokens or 16)}
+
+    @model_validator(mode="after")
+    def _one_prompt(self) -> Self:
+        if self.prompt in ("", [], [[]]):
+            raise ValueError("“prompt” is empty; send some text or token ids.")
+        if isinstance(self.prompt, list) and len(self.prompt) > 1 and not isinstance(self.prompt[0], int):
+            raise ValueError("One prompt a request, please: “prompt” holds several.")
+        return self
+
+
+def _is_stop(stop: str) -> bool:
+    return 1 <= len(stop) <= MAX_STOP_LENGTH
+
+
+_ROLES = {"developer": "system"}

@@ -1,0 +1,14 @@
+"""The engine worker's task: one request, from the job in Valkey to the last event of its stream."""
+
+from celery import shared_task
+
+from dashboard import valkey
+from dashboard.engine_relay import serve
+
+
+@shared_task(name="dashboard.engine_tasks.generate", ignore_result=True)
+def generate(*, run_id: str) -> None:
+    """Sent to `engine.<name>` by services/dispatch.py; a job that was withdrawn or taken is a normal outcome."""
+    from dashboard.engine_hosting import current_host
+
+    serve(current_host(), run_id, valkey.client())
