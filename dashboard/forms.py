@@ -10,6 +10,7 @@ from django.core import signing
 
 from dashboard.models import CacheTier, Retention, Source, TierSetting
 from dashboard.selectors.engines import LiveTier, fleet
+from dashboard.services.sources import check_url
 from dashboard.services.tiers import Wish
 from dashboard.sizes import exact_size, format_size, parse_size
 
@@ -107,22 +108,26 @@ def _limit(num_bytes: int, reason: str) -> str:
 
 
 class SourceForm(forms.ModelForm[Source]):
-    url = forms.URLField(required=False, assume_scheme="http", label="URL", help_text="Empty for the embedded engines.")
-
     class Meta:
         model = Source
         fields = ["name", "kind", "url", "interval_seconds", "is_enabled"]
 
     def clean(self) -> dict[str, Any] | None:
         data = super().clean() or self.cleaned_data
+        if "url" in self.errors:
+            return data
         is_embedded, url = data.get("kind") == Source.Kind.EMBEDDED, data.get("url", "")
         if is_embedded and url:
             self.add_error("url", "The embedded engines are read from Valkey; leave the URL empty.")
-        if not is_embedded and not url and "url" not in self.errors:
-            self.add_error("url", "Another engine is read from its metrics page; write like http://host:8000/metrics.")
-        if url and not url.startswith(("http://", "https://")):
-            self.add_error("url", "Metrics are read over http or https only.")
+        if not is_embedded:
+            self._check_url(url)
         return data
+
+    def _check_url(self, url: str) -> None:
+        try:
+            check_url(url)
+        except forms.ValidationError as error:
+            self.add_error(None, error)
 
 
 class RetentionForm(forms.ModelForm[Retention]):

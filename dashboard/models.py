@@ -35,7 +35,8 @@ class Source(models.Model):
 
     name = models.CharField(max_length=64, unique=True, validators=[RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")])
     kind = models.CharField(max_length=16, choices=Kind, default=Kind.AUTO)
-    url = models.URLField(blank=True, help_text="Empty for the embedded engines.")
+    # No URLField: its validator refuses hosts without a dot, which is how containers call each other (http://vllm:8000).
+    url = models.CharField("URL", max_length=200, blank=True, help_text="Empty for the embedded engines.")
     interval_seconds = models.PositiveIntegerField(
         default=10, validators=[MinValueValidator(1), MaxValueValidator(3600)]
     )

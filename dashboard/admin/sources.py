@@ -1,12 +1,19 @@
 """Where numbers are read from, and how that goes."""
 
 from django.contrib import admin
-from django.http import HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
 from django.utils import timezone
 
+from dashboard import valkey
 from dashboard.forms import SourceForm
 from dashboard.models import Source
 from dashboard.selectors.source_states import state_of
+from dashboard.services.source_trial import try_source
+from dashboard.sources.adapter import HIT_TIERS
 
 
 @admin.register(Source)
@@ -22,7 +29,28 @@ class SourceAdmin(admin.ModelAdmin[Source]):
             {"fields": ["state", "last_scraped_at", "last_ok_at", "took", "last_num_samples", "problem"]},
         ),
     ]
+    change_form_template = "admin/dashboard/source/change_form.html"
     readonly_fields = ["state", "last_scraped_at", "last_ok_at", "took", "last_num_samples", "problem"]
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.trial_view)
+        return [path("<int:source_id>/trial/", view, name="dashboard_source_trial"), *super().get_urls()]
+
+    def trial_view(self, request: HttpRequest, source_id: int) -> HttpResponse:
+        """Reads the source now. A POST only, since it makes this server call another one."""
+        source = get_object_or_404(Source, pk=source_id)
+        if request.method != "POST" or not self.has_change_permission(request, source):
+            raise PermissionDenied
+        now = timezone.now()
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"What {source.name} tells now",
+            "opts": self.opts,
+            "source": source,
+            "trial": try_source(source, now=now, connection=valkey.client()),
+            "tiers": [str(tier) for tier in HIT_TIERS],
+        }
+        return TemplateResponse(request, "admin/dashboard/source/trial.html", context)
 
     def has_delete_permission(self, request: HttpRequest, obj: Source | None = None) -> bool:
         """The embedded engines' source is part of the product, and its series with it."""

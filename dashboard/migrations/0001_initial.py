@@ -98,7 +98,12 @@ class Migration(migrations.Migration):
                         max_length=16,
                     ),
                 ),
-                ("url", models.URLField(blank=True, help_text="Empty for the embedded engines.")),
+                (
+                    "url",
+                    models.CharField(
+                        blank=True, help_text="Empty for the embedded engines.", max_length=200, verbose_name="URL"
+                    ),
+                ),
                 (
                     "interval_seconds",
                     models.PositiveIntegerField(

@@ -1,0 +1,192 @@
+"""The admin's other pages: API keys, retention, history, what was recorded, and who may see what."""
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from dashboard.models import ApiKey, RequestLog, Retention, Series, Source, TierChange
+from dashboard.services.api_keys import create_api_key, find_api_key
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("valkey")]
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+KEYS = "/admin/dashboard/apikey/"
+
+
+@pytest.fixture
+def admin(client: Client) -> Client:
+    client.force_login(User.objects.create_superuser("ada"))
+    return client
+
+
+@pytest.fixture
+def request_log(db: None) -> RequestLog:
+    return RequestLog.objects.create(
+        request_id="r-1",
+        engine="local",
+        model_name="m",
+        received_at=NOW,
+        finished_at=NOW,
+        prompt_tokens=100,
+        hit_cpu_tokens=64,
+        computed_tokens=36,
+        generated_tokens=5,
+        slowest_tier="cpu",
+        ttft_seconds=0.25,
+        finish_reason="stop",
+    )
+
+
+def test_a_new_key_is_shown_exactly_once_and_stored_as_a_hash_only(admin: Client) -> None:
+    response = admin.post(f"{KEYS}add/", {"name": "grafana"})
+    [plain] = re.findall(r'value="(ts-[^"]+)"', response.content.decode())
+    assert "no-store" in response.headers["Cache-Control"]
+    stored = ApiKey.objects.get()
+    assert find_api_key(plain) == stored
+    assert plain not in (stored.hashed_key, stored.prefix)
+    for path in (KEYS, f"{KEYS}{stored.pk}/change/", f"{KEYS}{stored.pk}/history/", "/admin/"):
+        assert plain not in admin.get(path).content.decode()
+    assert plain not in str(dict(admin.session)) + str(admin.cookies)
+
+
+def test_a_reload_of_the_page_that_showed_the_key_makes_no_second_key(admin: Client) -> None:
+    admin.post(f"{KEYS}add/", {"name": "grafana"})
+    page = admin.post(f"{KEYS}add/", {"name": "grafana"}).content.decode()
+    assert "already exists" in page
+    assert ApiKey.objects.count() == 1
+
+
+def test_a_revoked_key_opens_nothing(admin: Client) -> None:
+    stored, plain = create_api_key("old")
+    page = admin.post(KEYS, {"action": "revoke", "_selected_action": stored.pk}, follow=True).content.decode()
+    assert "1 key was revoked" in page
+    assert find_api_key(plain) is None
+
+
+def test_neither_hash_nor_prefix_of_a_key_can_be_edited(admin: Client) -> None:
+    stored, plain = create_api_key("a")
+    admin.post(f"{KEYS}{stored.pk}/change/", {"name": "b", "is_active": "on", "hashed_key": "0", "prefix": "x"})
+    stored.refresh_from_db()
+    assert stored.name == "b"
+    assert find_api_key(plain) == stored
+
+
+def test_staff_who_may_only_look_at_keys_can_not_revoke_them(client: Client) -> None:
+    stored, plain = create_api_key("a")
+    looker = User.objects.create_user("grace", is_staff=True)
+    looker.user_permissions.add(Permission.objects.get(codename="view_apikey"))
+    client.force_login(looker)
+    client.post(KEYS, {"action": "revoke", "_selected_action": stored.pk})
+    assert find_api_key(plain) == stored
+    assert client.post(f"{KEYS}add/", {"name": "mine"}).status_code == 403
+
+
+def retention_form(**typed: int) -> dict[str, int]:
+    names = [field.name for field in Retention._meta.fields if field.name != "id"]
+    return {**{name: getattr(Retention(), name) for name in names}, **typed}
+
+
+def test_retention_is_one_row_whose_list_is_its_form(admin: Client) -> None:
+    response = admin.get("/admin/dashboard/retention/", follow=True)
+    assert response.redirect_chain[-1][0] == "/admin/dashboard/retention/1/change/"
+    admin.get("/admin/dashboard/retention/")
+    assert Retention.objects.count() == 1
+    assert admin.get("/admin/dashboard/retention/add/").status_code == 403
+    assert admin.post("/admin/dashboard/retention/1/delete/", {"post": "yes"}).status_code == 403
+
+
+def test_retention_that_makes_sense_is_saved(admin: Client) -> None:
+    Retention.objects.create(pk=1)
+    admin.post("/admin/dashboard/retention/1/change/", retention_form(minutes_days=30))
+    assert Retention.objects.get().minutes_days == 30
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ({"ten_seconds_hours": 400}, "1 min buckets must be kept at least as long as 10 s buckets"),
+        ({"minutes_days": 500}, "1 h buckets must be kept at least as long as 1 min buckets"),
+        ({"hours_days": 4000}, "1 d buckets must be kept at least as long as 1 h buckets"),
+        ({"requests_rows": 1}, "greater than or equal to 1000"),
+    ],
+)
+def test_retention_that_would_tear_a_hole_is_refused_in_a_sentence(
+    admin: Client, typed: dict[str, int], sentence: str
+) -> None:
+    Retention.objects.create(pk=1)
+    page = admin.post("/admin/dashboard/retention/1/change/", retention_form(**typed)).content.decode()
+    assert sentence in page
+    assert Retention.objects.get().minutes_days == Retention().minutes_days
+
+
+def test_the_request_log_shows_tokens_by_tier_and_can_be_filtered(admin: Client, request_log: RequestLog) -> None:
+    page = admin.get("/admin/dashboard/requestlog/?slowest_tier=cpu").content.decode()
+    assert all(cell in page for cell in ("r-1", ">64<", ">36<", "250 ms"))
+    assert "r-1" not in admin.get("/admin/dashboard/requestlog/?slowest_tier=disk").content.decode()
+    assert "r-1" in admin.get("/admin/dashboard/requestlog/?q=r-1").content.decode()
+
+
+@pytest.mark.parametrize("model", ["requestlog", "tierchange", "series"])
+def test_what_was_recorded_is_read_only_even_for_a_superuser(
+    admin: Client, request_log: RequestLog, model: str
+) -> None:
+    source = Source.objects.create(name="s")
+    Series.objects.create(pk=request_log.pk, source=source, engine="local", model_name="m", metric="prompt_tokens")
+    TierChange.objects.create(pk=request_log.pk, engine="local", cache_tier="cpu", action="clear", at=NOW)
+    base = f"/admin/dashboard/{model}/"
+    assert admin.get(base).status_code == 200
+    assert admin.get(f"{base}{request_log.pk}/change/").status_code == 200
+    assert admin.get(f"{base}add/").status_code == 403
+    assert admin.post(f"{base}{request_log.pk}/change/", {"engine": "x"}).status_code == 403
+    assert admin.post(f"{base}{request_log.pk}/delete/", {"post": "yes"}).status_code == 403
+    admin.post(base, {"action": "delete_selected", "_selected_action": request_log.pk, "post": "yes"})
+    counts = [kind.objects.count() for kind in (RequestLog, Series, TierChange)]
+    assert counts == [1, 1, 1]
+
+
+@pytest.mark.parametrize("model", ["bucket", "counterstate", "enginerun"])
+def test_what_sums_are_made_of_is_not_in_the_admin_at_all(admin: Client, model: str) -> None:
+    assert admin.get(f"/admin/dashboard/{model}/").status_code == 404
+
+
+def test_history_of_a_deleted_user_stays(admin: Client) -> None:
+    grace = User.objects.create_user("grace")
+    TierChange.objects.create(
+        engine="local", cache_tier="cpu", action="resize", old_value="1 GiB", new_value="2 GiB", author=grace, at=NOW
+    )
+    grace.delete()
+    page = admin.get("/admin/dashboard/tierchange/").content.decode()
+    assert "deleted user" in page
+    assert "2 GiB" in page
+
+
+def test_every_list_and_form_of_the_admin_opens(admin: Client, request_log: RequestLog) -> None:
+    page = admin.get("/admin/").content.decode()
+    lists = sorted(set(re.findall(r'href="(/admin/(?:dashboard|auth)/[a-z]+/)"', page)))
+    assert len(lists) >= 9
+    for path in lists:
+        assert admin.get(path, follow=True).status_code == 200, path
+    for path in re.findall(r'href="(/admin/(?:dashboard|auth)/[a-z]+/add/)"', page):
+        assert admin.get(path).status_code == 200, path
+
+
+def test_the_admin_is_part_of_the_product(admin: Client) -> None:
+    page = admin.get("/admin/").content.decode()
+    assert "Tierscope admin" in page
+    assert '<a href="/">Overview</a>' in page
+    assert "Django administration" not in page
+
+
+@pytest.mark.parametrize("model", ["source", "apikey", "retention", "requestlog", "series", "tierchange"])
+def test_staff_see_only_what_they_were_given(client: Client, model: str) -> None:
+    client.force_login(User.objects.create_user("grace", is_staff=True))
+    assert client.get(f"/admin/dashboard/{model}/").status_code == 403
+
+
+def test_the_admin_needs_a_login(client: Client) -> None:
+    response: Any = client.get("/admin/dashboard/requestlog/")
+    assert response.headers["Location"] == "/login/?next=/admin/dashboard/requestlog/"
