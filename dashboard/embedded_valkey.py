@@ -32,7 +32,7 @@ def server_command(socket: Path, folder: Path) -> list[str]:
         str(find_server()),
         *("--port", "0", "--unixsocket", str(socket), "--unixsocketperm", "700"),
         *("--dir", str(folder), "--save", "3600 1", "--appendonly", "no"),
-        *("--daemonize", "no", "--maxmemory-policy", "noeviction"),
+        *("--daemonize", "no", "--loglevel", "warning", "--maxmemory-policy", "noeviction"),
     ]
 
 

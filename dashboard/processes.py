@@ -10,6 +10,8 @@ NAMES = ("valkey", "web", "engine", "worker")
 # A generate task waits for its request: the engine queues and batches them, a thread only holds one.
 _ENGINE_THREADS = 128
 _WORKER_THREADS = 4
+# Celery warns every root; messages are JSON, and in a container root is nobody special.
+_ROOT_IS_MEANT = "ignore:You're running the worker with superuser privileges"
 # Open event streams would hold a stop for ever.
 _WEB_DRAIN_SECONDS = 5
 
@@ -25,7 +27,7 @@ def command(name: str) -> list[str]:
             queue = f"engine.{settings.ENGINE_NAME}"
             return _celery_worker(queue, f"engine-{settings.ENGINE_NAME}", _ENGINE_THREADS)
         case "worker":
-            schedule = str(settings.TIERSCOPE_HOME / "beat-schedule")
+            schedule = str(settings.TIERSCOPE_HOME / "run" / "beat-schedule")
             return [*_celery_worker("default", "worker", _WORKER_THREADS), "--beat", "--schedule", schedule]
     raise ValueError(f"“{name}” is not a process; choose one of {', '.join(NAMES)}.")
 
@@ -41,7 +43,7 @@ def _web() -> list[str]:
 
 def _celery_worker(queue: str, name: str, num_threads: int) -> list[str]:
     return [
-        *(sys.executable, "-m", "celery", "--app", "dashboard", "worker"),
+        *(sys.executable, "-W", _ROOT_IS_MEANT, "-m", "celery", "--quiet", "--app", "dashboard", "worker"),
         *("--pool", "threads", "--concurrency", str(num_threads)),
         *("--queues", queue, "--hostname", f"{name}@%h"),
         *("--loglevel", "INFO", "--without-gossip", "--without-mingle"),

@@ -117,6 +117,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "dashboard.http_metrics.http_metrics_middleware",
+    "dashboard.middleware.api_shortcut_middleware",
     "django.middleware.security.SecurityMiddleware",
     "dashboard.middleware.AsyncWhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

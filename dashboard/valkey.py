@@ -11,6 +11,9 @@ from django.conf import settings
 PREFIX = "ts:"
 TICK_CHANNEL = f"{PREFIX}tick"
 ABORT_CHANNEL = f"{PREFIX}abort"
+SAMPLE_TRAFFIC_KEY = f"{PREFIX}sample-traffic"  # string, JSON, TTL: how far the newest run is
+SAMPLE_TRAFFIC_LOCK = f"{PREFIX}sample-traffic:lock"  # string, TTL: there while one runs
+SAMPLE_TRAFFIC_RUNS = f"{PREFIX}sample-traffic:runs"  # counter
 
 ENGINE_TTL_SECONDS = 5
 FINAL_TTL_SECONDS = 3600

@@ -19,6 +19,7 @@ class Command(BaseCommand):
         parser.add_argument("name", choices=NAMES)
 
     def handle(self, *args: Any, name: str, **options: Any) -> None:
+        (settings.TIERSCOPE_HOME / "run").mkdir(mode=0o700, parents=True, exist_ok=True)
         if name == "valkey":
             make_folders(settings.VALKEY_SOCKET, settings.TIERSCOPE_HOME / "valkey")
         try:

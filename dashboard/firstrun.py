@@ -1,0 +1,26 @@
+"""What every start does first, and only the first one finds undone. Knows nothing about processes."""
+
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.core.management import call_command
+
+from dashboard.services.accounts import ensure_admin
+from dashboard.services.api_keys import ensure_default_key
+from dashboard.services.sources import ensure_embedded
+
+
+def prepare() -> Iterator[str]:
+    """Brings database, static files, the administrator and the default key up to date; says what is new.
+
+    Safe to run at every start. Raises ValueError with a sentence where a person has to choose.
+    """
+    home = settings.TIERSCOPE_HOME
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    call_command("migrate", interactive=False, verbosity=0)
+    call_command("collectstatic", interactive=False, verbosity=0)
+    ensure_embedded()
+    if ensure_admin(home):
+        yield f"Made the administrator “admin”; the password is in {home / 'admin-password'}"
+    if ensure_default_key(home):
+        yield f"Made the API key “default”; it is in {home / 'api-key'}"

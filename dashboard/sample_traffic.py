@@ -1,0 +1,102 @@
+"""The sample traffic as a Celery task: one run at a time, its progress in Valkey, by itself at the first start only.
+
+Knows nothing about what is said (sample_plan.py) or how it is sent (sample_sender.py).
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import redis
+from celery import shared_task
+from celery.signals import worker_ready
+from django.conf import settings
+
+from dashboard import valkey
+from dashboard.models import RequestLog, Series
+from dashboard.sample_plan import plan
+from dashboard.sample_sender import Sender, SendError
+
+_KEPT_SECONDS = 600
+# Longer than any step of a run: a worker that was killed blocks the next run no longer than this.
+_LOCK_SECONDS = 90
+_MODEL_SECONDS = 300
+
+
+def start() -> None:
+    """Queues one run; does nothing while one runs. Raises ValueError with a sentence where it cannot."""
+    if not api_key_file().exists():
+        raise ValueError(f"Sample traffic needs the key in {api_key_file()}, which is gone.")
+    try:
+        if valkey.client().set(valkey.SAMPLE_TRAFFIC_LOCK, "1", nx=True, ex=_LOCK_SECONDS):
+            _report(0, len(plan()), "waiting for a worker")
+            send_sample_traffic.delay()
+    except redis.RedisError as error:
+        raise ValueError(f"Sample traffic needs Valkey, which does not answer ({type(error).__name__}).") from None
+
+
+def progress() -> dict[str, Any] | None:
+    """{"is_running", "sent", "total", "message"} of the newest run; None where nothing is known."""
+    try:
+        text, lock = valkey.client().mget(valkey.SAMPLE_TRAFFIC_KEY, valkey.SAMPLE_TRAFFIC_LOCK)
+    except redis.RedisError:
+        return None
+    return {**json.loads(text), "is_running": lock is not None} if text else None
+
+
+@shared_task(name="dashboard.tasks.send_sample_traffic", queue="default", expires=_LOCK_SECONDS)
+def send_sample_traffic() -> str:
+    """Sends one run; how it ended."""
+    turns = plan(seed=valkey.client().incr(valkey.SAMPLE_TRAFFIC_RUNS))
+    sent = 0
+
+    def on_sent(num_sent: int) -> None:
+        nonlocal sent
+        sent = num_sent
+        _report(sent, len(turns), f"{sent} of {len(turns)} requests sent")
+
+    try:
+        with _client() as client:
+            sender = Sender(client)
+            model = sender.wait_for_model(_MODEL_SECONDS, lambda: _report(0, len(turns), "waiting for the model"))
+            sender.send(turns, model, on_sent)
+        message = f"done, {sent} requests sent"
+    except SendError as error:
+        message = f"stopped after {sent} of {len(turns)} requests: {error}"
+    finally:
+        valkey.client().delete(valkey.SAMPLE_TRAFFIC_LOCK)
+    _write(sent, len(turns), message)
+    return message
+
+
+def is_first_start() -> bool:
+    """Nothing was ever recorded or asked, and nobody turned the sample traffic off."""
+    return settings.SAMPLE_TRAFFIC and not Series.objects.exists() and not RequestLog.objects.exists()
+
+
+@worker_ready.connect
+def start_with_an_empty_database(sender: Any, **kwargs: Any) -> None:
+    """Only the worker that consumes the default queue does: engine workers come and go."""
+    if "default" in sender.app.amqp.queues.consume_from and is_first_start():
+        start()
+
+
+def api_key_file() -> Path:
+    return Path(settings.TIERSCOPE_HOME / "api-key")
+
+
+def _client() -> httpx.Client:
+    key = api_key_file().read_text().strip()
+    return httpx.Client(base_url=settings.API_URL, headers={"Authorization": f"Bearer {key}"})
+
+
+def _report(sent: int, total: int, message: str) -> None:
+    """Progress of a run that goes on: keeps its lock alive."""
+    _write(sent, total, message)
+    valkey.client().expire(valkey.SAMPLE_TRAFFIC_LOCK, _LOCK_SECONDS)
+
+
+def _write(sent: int, total: int, message: str) -> None:
+    state = {"sent": sent, "total": total, "message": message}
+    valkey.client().set(valkey.SAMPLE_TRAFFIC_KEY, json.dumps(state), ex=_KEPT_SECONDS)

@@ -1,0 +1,47 @@
+"""What is being waited for after the start, in words for a person. Knows nothing about how processes are supervised."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import redis
+
+_TIMEOUT_SECONDS = 2
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Asks the running set how far it is. `engine_key` and `traffic_key` hold JSON in Valkey."""
+
+    url: str
+    valkey: redis.Redis
+    engine_key: str
+    traffic_key: str
+
+    def is_ready(self) -> bool:
+        """True once every part that a request needs answers."""
+        try:
+            return httpx.get(f"{self.url}/healthz", timeout=_TIMEOUT_SECONDS).status_code == httpx.codes.OK
+        except httpx.HTTPError:
+            return False
+
+    def engine_progress(self) -> str:
+        """ "loading the model: dequantising (40 %)", or "" while nobody tells."""
+        state = self._read(self.engine_key)
+        if state.get("status") != "loading":
+            return ""
+        text, share = state.get("progress") or ("starting", 0.0)
+        return f"loading the model: {text} ({share:.0%})"
+
+    def traffic_progress(self) -> str:
+        """ "sample traffic: 12 of 60 requests sent", or "" when none was asked for."""
+        state = self._read(self.traffic_key)
+        return f"sample traffic: {state['message']}" if state.get("message") else ""
+
+    def _read(self, key: str) -> dict[str, Any]:
+        try:
+            text = self.valkey.get(key)
+        except redis.RedisError:
+            return {}
+        return dict(json.loads(text)) if isinstance(text, str) else {}
