@@ -189,5 +189,8 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.str("TIERSCOPE_LOG_LEVEL", "INFO")},
-    "loggers": {"httpx": {"level": "WARNING"}, "celery.worker.strategy": {"level": "WARNING"}},
+    # A task a second asks what is due: its comings and goings are no news, its failures are errors.
+    "loggers": {
+        name: {"level": "WARNING"} for name in ("httpx", "celery.worker.strategy", "celery.beat", "celery.app.trace")
+    },
 }

@@ -20,7 +20,9 @@ class Probe:
     traffic_key: str
 
     def is_ready(self) -> bool:
-        """True once every part that a request needs answers."""
+        """True once all that a request needs answers. Not asked before the engine is up: each 503 would be logged."""
+        if self._read(self.engine_key).get("status") != "ready":
+            return False
         try:
             return httpx.get(f"{self.url}/healthz", timeout=_TIMEOUT_SECONDS).status_code == httpx.codes.OK
         except httpx.HTTPError:
