@@ -23,9 +23,18 @@ TIERSCOPE_HOME = Path(env.str("TIERSCOPE_HOME", str(BASE_DIR / "var"))).expandus
 PORT = env.int("PORT", 8000, validate=validate.Range(min=1, max=65535))
 BIND = env.str("TIERSCOPE_BIND", "127.0.0.1")
 DEBUG = env.bool("TIERSCOPE_DEBUG", False)
-SECRET_KEY = env.str("TIERSCOPE_SECRET_KEY", "") or read_or_create(
-    TIERSCOPE_HOME / "secret-key", lambda: secrets.token_urlsafe(50)
-)
+
+
+def _secret_key() -> str:
+    """Made at the first start and kept: sessions outlive a restart."""
+    try:
+        return read_or_create(TIERSCOPE_HOME / "secret-key", lambda: secrets.token_urlsafe(50))
+    except OSError as error:
+        message = f'Environment variable "TIERSCOPE_HOME" invalid: {TIERSCOPE_HOME} cannot be used ({error.strerror}).'
+        raise EnvValidationError(message, [message]) from None
+
+
+SECRET_KEY = env.str("TIERSCOPE_SECRET_KEY", "") or _secret_key()
 ALLOWED_HOSTS = env.list("TIERSCOPE_ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("TIERSCOPE_TRUSTED_ORIGINS", [])
 METRICS_TOKEN = env.str("TIERSCOPE_METRICS_TOKEN", "")
@@ -36,7 +45,10 @@ API_URL = env.str("TIERSCOPE_API_URL", LOCAL_URL)
 SAMPLE_TRAFFIC = env.bool("TIERSCOPE_SAMPLE_TRAFFIC", True)
 
 # -- The embedded engine ---------------------------------------------------------------------------------------------
-ENGINE_NAME = env.str("TIERSCOPE_ENGINE", "local", validate=validate.Regexp(r"^[a-z0-9][a-z0-9-]{0,31}$"))
+_ENGINE_NAME = validate.Regexp(
+    r"^[a-z0-9][a-z0-9-]{0,31}$", error="Expected up to 32 lower-case letters, digits and dashes."
+)
+ENGINE_NAME = env.str("TIERSCOPE_ENGINE", "local", validate=_ENGINE_NAME)
 MODEL_PATH = env.str("TIERSCOPE_MODEL", "")
 DEVICE = env.str("TIERSCOPE_DEVICE", "auto", validate=validate.OneOf(["auto", "cpu", "cuda"]))
 BLOCK_SIZE = env.int("TIERSCOPE_BLOCK_SIZE", 16, validate=validate.OneOf([8, 16, 32, 64, 128]))
@@ -183,12 +195,13 @@ CONTENT_SECURITY_POLICY = {
 }
 
 # -- Logging ----------------------------------------------------------------------------------------------------------
+_LEVELS = validate.OneOf(["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": env.str("TIERSCOPE_LOG_LEVEL", "INFO")},
+    "root": {"handlers": ["console"], "level": env.str("TIERSCOPE_LOG_LEVEL", "INFO", validate=_LEVELS)},
     # A task a second asks what is due: its comings and goings are no news, its failures are errors.
     "loggers": {
         name: {"level": "WARNING"} for name in ("httpx", "celery.worker.strategy", "celery.beat", "celery.app.trace")
