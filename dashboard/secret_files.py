@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from secrets import token_hex
 
 
 def read_or_create(path: Path, make: Callable[[], str]) -> str:
@@ -11,7 +12,7 @@ def read_or_create(path: Path, make: Callable[[], str]) -> str:
     Two processes may start at once: the one that creates the file wins, the other reads what it wrote.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{token_hex(8)}")  # threads start at once, too
     if not path.exists():
         write_private(temporary, make())
         try:

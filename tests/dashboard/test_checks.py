@@ -1,0 +1,113 @@
+"""The system checks: each finds its problem, says what to do, and is silent where all is well."""
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from django.core import checks as django_checks
+
+from dashboard import checks
+
+
+class DiskUsage(NamedTuple):
+    total: int
+    used: int
+    free: int
+
+
+def found(check: Any) -> dict[str, str]:
+    """What a check says, by its id; each problem has a hint that says what to do."""
+    messages = check(None)
+    assert all(message.hint for message in messages)
+    return {message.id: message.msg for message in messages}
+
+
+def test_with_the_settings_of_a_first_start_all_is_well() -> None:
+    ours = [message for message in django_checks.run_checks() if (message.id or "").startswith("tierscope.")]
+    assert ours == []
+
+
+def test_a_home_that_is_a_file_is_an_error(settings: Any, tmp_path: Path) -> None:
+    settings.TIERSCOPE_HOME = tmp_path / "file"
+    settings.TIERSCOPE_HOME.touch()
+    assert "is not a folder" in found(checks.check_home)["tierscope.E001"]
+
+
+def test_a_home_that_cannot_be_written_to_is_an_error(
+    settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.TIERSCOPE_HOME = tmp_path / "new" / "home"
+    assert found(checks.check_home) == {}
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)  # root may write everywhere
+    assert "cannot be written to" in found(checks.check_home)["tierscope.E001"]
+
+
+def test_a_disk_that_is_nearly_full_is_a_warning(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: DiskUsage(2**40, 2**40, 2**20))
+    assert "Only 1 MiB is free" in found(checks.check_disk)["tierscope.W001"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://localhost:6379/0",
+        "rediss://:secret@cache.example.com/1",
+        "unix:///run/valkey.sock?db=0",
+        "redis://[::1]:6379",
+    ],
+)
+def test_the_urls_that_valkey_clients_speak_are_fine(settings: Any, url: str) -> None:
+    settings.REDIS_URL = url
+    assert found(checks.check_redis_url) == {}
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("localhost:6379", "no Valkey client speaks"),
+        ("nonsense", "has no scheme"),
+        ("http://:secret@host", "starts with “http:”"),
+        ("redis://", "names no host"),
+        ("redis://host:port", "has a port that is not a number"),
+        ("redis://host:99999", "has a port that is not a number"),
+        ("unix://", "names no socket"),
+    ],
+)
+def test_a_url_that_no_client_speaks_is_an_error_that_repeats_no_password(
+    settings: Any, url: str, problem: str
+) -> None:
+    settings.REDIS_URL = url
+    message = found(checks.check_redis_url)["tierscope.E002"]
+    assert problem in message
+    assert "secret" not in message
+
+
+def test_a_database_that_nobody_tested_is_an_error(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(settings.DATABASES["default"], "ENGINE", "django.db.backends.mysql")
+    assert "SQLite and PostgreSQL are tested" in found(checks.check_database)["tierscope.E003"]
+
+
+@pytest.mark.parametrize("bind", ["127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost"])
+def test_on_loopback_neither_token_nor_https_is_asked_for(settings: Any, bind: str) -> None:
+    settings.BIND = bind
+    assert found(checks.check_exposure) == {}
+
+
+@pytest.mark.parametrize("bind", ["0.0.0.0", "::", "10.0.0.5", "tierscope.example.com"])
+def test_what_others_can_reach_needs_a_metrics_token_and_better_https(settings: Any, bind: str) -> None:
+    settings.BIND = bind
+    assert set(found(checks.check_exposure)) == {"tierscope.E005", "tierscope.W002"}
+    settings.METRICS_TOKEN, settings.SESSION_COOKIE_SECURE = "t", True
+    assert found(checks.check_exposure) == {}
+
+
+def test_debug_pages_for_others_are_an_error(settings: Any) -> None:
+    settings.BIND, settings.DEBUG = "0.0.0.0", True
+    assert "TIERSCOPE_DEBUG is on" in found(checks.check_exposure)["tierscope.E004"]
+
+
+def test_any_host_name_is_a_warning(settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["*"]
+    assert set(found(checks.check_hosts)) == {"tierscope.W003"}

@@ -1,0 +1,82 @@
+"""A wrong environment variable fails at start, with its name and what was expected."""
+
+import os
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from environs import EnvValidationError
+
+SETTINGS = Path(__file__).parents[2] / "dashboard" / "settings.py"
+
+
+def load(monkeypatch: pytest.MonkeyPatch, **variables: str) -> dict[str, Any]:
+    """The settings as a new process with these variables would have them."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    return runpy.run_path(str(SETTINGS))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PORT", "x"),
+        ("PORT", "0"),
+        ("PORT", "65536"),
+        ("TIERSCOPE_ENGINE", "My Engine"),
+        ("TIERSCOPE_ENGINE", "e" * 33),
+        ("TIERSCOPE_DEVICE", "tpu"),
+        ("TIERSCOPE_BLOCK_SIZE", "7"),
+        ("TIERSCOPE_GPU_BYTES", "lots"),
+        ("TIERSCOPE_CPU_BYTES", "-1"),
+        ("TIERSCOPE_DISK_BYTES", "2 XiB"),
+        ("TIERSCOPE_DEBUG", "maybe"),
+        ("TIERSCOPE_HTTPS", "maybe"),
+        ("TIERSCOPE_SAMPLE_TRAFFIC", "maybe"),
+        ("TIERSCOPE_MAX_WAITING", "0"),
+        ("TIERSCOPE_LOG_LEVEL", "LOUD"),
+        ("DATABASE_URL", "nonsense"),
+    ],
+)
+def test_a_wrong_value_fails_with_the_name_of_its_variable(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    with pytest.raises(EnvValidationError, match=f'"{name}" invalid'):
+        load(monkeypatch, **{name: value})
+
+
+def test_a_home_that_cannot_be_made_fails_with_the_name_of_its_variable(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(EnvValidationError, match='"TIERSCOPE_HOME" invalid'):
+        load(monkeypatch, TIERSCOPE_HOME=str(tmp_path / "file" / "home"))
+
+
+def test_the_secret_key_is_made_once_and_only_its_owner_can_read_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    first = load(monkeypatch, TIERSCOPE_HOME=str(home))["SECRET_KEY"]
+    assert load(monkeypatch)["SECRET_KEY"] == first
+    assert len(first) >= 50
+    assert (home / "secret-key").stat().st_mode & 0o777 == 0o600
+    assert home.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_socket_in_a_home_too_deep_for_one_moves_to_a_short_private_path(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    deep = tmp_path / ("d" * 100)
+    monkeypatch.delenv("REDIS_URL")
+    settings = load(monkeypatch, TIERSCOPE_HOME=str(deep))
+    assert len(os.fsencode(settings["VALKEY_SOCKET"])) < 100
+    assert settings["VALKEY_IS_EMBEDDED"]
+
+
+@pytest.mark.parametrize(("text", "num_bytes"), [("2 GiB", 2 * 2**30), ("0", 0), ("", None)])
+def test_tier_sizes_are_written_as_people_write_them(
+    monkeypatch: pytest.MonkeyPatch, text: str, num_bytes: int | None
+) -> None:
+    assert load(monkeypatch, TIERSCOPE_DISK_BYTES=text)["TIER_BYTES"]["disk"] == num_bytes
