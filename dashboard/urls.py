@@ -11,6 +11,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("login/", auth.LoginView.as_view(template_name="login.html"), name="login"),
     path("v1/", include("dashboard.api.urls")),
+    path("", include("dashboard.views.urls")),
     path("metrics", metrics, name="metrics"),
     path("healthz", healthz, name="healthz"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),

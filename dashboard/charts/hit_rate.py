@@ -3,11 +3,11 @@
 from typing import Any
 
 from dashboard.charts.palette import LOOKS, tiers_in
-from dashboard.charts.parts import Figure, Number, Values, bars, layout, line, milliseconds
+from dashboard.charts.parts import Figure, Number, Values, bars, layout, milliseconds
 
 
 def hit_rate_figure(series: dict[str, Any], step_seconds: int) -> Figure:
-    """Args: `series` as `hit_rate_series` returns it: `{"starts", "total", "tiers": {tier: rates}}`, rates 0..1 or None."""
+    """Args: `series` as `hit_rate_series` returns it: `{"starts", "total", "tiers": {tier: [0..1 or None]}}`."""
     starts = series["starts"]
     x = milliseconds(starts)
     traces: list[dict[str, Any]] = []
@@ -16,11 +16,25 @@ def hit_rate_figure(series: dict[str, Any], step_seconds: int) -> Figure:
         y = _rounded(series["tiers"][tier])
         bar = bars(look.label, x, y, step_seconds * 1000, look.colour, look.pattern)
         traces.append(bar | {"hovertemplate": "%{y:.1%}"})
-    total = line("all tiers", x, _rounded(series["total"]), "#7f8896", shape="hvh") | {"hovertemplate": "%{y:.1%}"}
-    total["line"]["width"] = 1.5
-    total["meta"] = {"themed": True}
-    yaxis = {"title": {"text": "share of prompt tokens"}, "tickformat": ".0%", "range": [0, 1.001], "fixedrange": True}
+    total = _total([start + step_seconds * 500 for start in x], _rounded(series["total"]))
+    yaxis = {
+        "tickformat": ".0%",
+        "range": [0, _top(series["total"])],
+        "fixedrange": True,
+    }
     return {"data": [*traces, total], "layout": layout(starts, step_seconds, yaxis=yaxis)}
+
+
+def _total(x: list[int], y: list[Number | None]) -> dict[str, Any]:
+    """All tiers together: the stack's height shows it, so that it only speaks when hovered and in the table."""
+    marker = {"opacity": 0, "size": 6, "color": "#7f8896"}
+    words = {"name": "all tiers", "hovertemplate": "%{y:.1%}", "showlegend": False}
+    return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, **words}
+
+
+def _top(total: Values) -> float:
+    """100 %, with room for the line; more only where an engine counts wrongly, which has to be seen."""
+    return max(1.005, 1.02 * max((rate for rate in total if rate is not None), default=0))
 
 
 def _rounded(rates: Values) -> list[Number | None]:

@@ -33,6 +33,7 @@ def _triangles(changes: list[dict[str, Any]]) -> dict[str, Any]:
         "yaxis": _AXIS,
         "marker": {"symbol": "triangle-down", "size": 10, "color": _COLOUR},
         "meta": {"themed": True, "marks": True},
+        "legendrank": 2000,
         "cliponaxis": False,
     }
 

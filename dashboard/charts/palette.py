@@ -1,7 +1,7 @@
 """The colour and the word of every place a prompt token can come from; the same in charts, tiles, tables and chat.
 
-The hues are Okabe and Ito's, which people with any colour vision tell apart, darkened or lightened until each has a
-contrast of at least 3:1 against both the light and the dark ground (tests/dashboard/test_charts_palette.py).
+Near Okabe and Ito's hues, which people with any colour vision tell apart, each with a contrast of at least 3:1 against
+both the light and the dark ground (tests/dashboard/test_charts_palette.py computes both).
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ LOOKS: dict[str, Look] = {
     CacheTier.GPU: Look("gpu", "#009470"),
     CacheTier.CPU: Look("cpu", "#1f7fc4"),
     CacheTier.DISK: Look("disk", "#d9661f"),
-    CacheTier.REMOTE: Look("remote", "#b4629a"),
+    CacheTier.REMOTE: Look("remote", "#873fcf"),
     CacheTier.UNATTRIBUTED: Look("unattributed", "#94801f", "."),
     COMPUTED: Look("computed", "#7f8896", "/"),
     NO_TIER: Look("no tier read", "#7f8896"),

@@ -23,7 +23,7 @@ def layout(starts: Sequence[int], step_seconds: int, **more: Any) -> dict[str, A
         "barmode": "stack",
         "bargap": 0,
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "traceorder": "normal"},
-        "margin": {"l": 56, "r": 12, "t": 36, "b": 32},
+        "margin": {"l": 52, "r": 10, "t": 30, "b": 32},
         "shapes": [],
         **more,
     }
@@ -33,7 +33,13 @@ def bars(name: str, x: list[int], y: list[Number | None], width: int, colour: st
     """A bar from each bucket's start to its end; a bucket without a value draws nothing."""
     marker: dict[str, Any] = {"color": colour, "line": {"width": 0}}
     if pattern:
-        marker["pattern"] = {"shape": pattern, "size": 5, "solidity": 0.25, "fgcolor": "rgba(255,255,255,.55)"}
+        marker["pattern"] = {
+            "shape": pattern,
+            "fillmode": "overlay",
+            "size": 5,
+            "solidity": 0.2,
+            "fgcolor": "rgba(255,255,255,.55)",
+        }
     return {"type": "bar", "name": name, "x": x, "y": y, "width": width, "offset": 0, "marker": marker}
 
 

@@ -9,7 +9,7 @@ _GAP = 0.09
 
 
 def residency_figure(series: dict[str, Any], step_seconds: int) -> Figure:
-    """Args: `series` as `residency_series` returns it: `{"starts", "tiers": {tier: {"resident", "capacity"}}}`, tokens."""
+    """Args: `series` as `residency_series` returns it: `{"starts", "tiers": {tier: {"resident", "capacity"}}}`."""
     starts = series["starts"]
     x = [start + step_seconds * 500 for start in milliseconds(starts)]
     tiers = [tier for tier in tiers_in(series["tiers"]) if _is_used(series["tiers"][tier])]

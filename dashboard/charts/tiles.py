@@ -15,10 +15,11 @@ Better = Literal["more", "less", ""]
 HELP = {
     "prompt_tokens": "All prompt tokens of the requests that were admitted in this period. "
     "Prompt tokens = hit tokens of all tiers + computed tokens.",
-    "hit_rate": "Share of the prompt tokens whose keys and values were reused from a tier instead of computed. Only full blocks are "
-    "reused and the last prompt token is always computed, so that even a repeated prompt stays below 100 %.",
-    "computed_tokens": "Prompt tokens that were prefilled because no tier held them: first-time prompts, the last token of each "
-    "prompt, the rest of a block that is not full, and what had been evicted.",
+    "hit_rate": "Share of the prompt tokens whose keys and values were reused from a tier instead of computed. "
+    "Only full blocks are reused and the last prompt token is always computed, "
+    "so that even a repeated prompt stays below 100 %.",
+    "computed_tokens": "Prompt tokens that were prefilled because no tier held them: first-time prompts, "
+    "the last token of each prompt, the rest of a block that is not full, and what had been evicted.",
     "requests": "Requests that ended in this period, whatever the reason.",
     "ttft_p50": "Half of the requests got their first token within this time, from arrival, waiting included.",
     "ttft_p95": "19 of 20 requests got their first token within this time, from arrival, waiting included.",
@@ -28,7 +29,7 @@ HELP = {
 def tiles(totals: Totals, period_seconds: int) -> list[dict[str, Any]]:
     """Args: `totals` as the selector returns it, with the period before under "previous" (None: not observed)."""
     before = totals.get("previous")
-    against = f"than the {words.span(period_seconds)} before"
+    against = f"than in the {words.span(period_seconds).removeprefix('1 ')} before"
     return [
         _counted("prompt_tokens", "Prompt tokens", totals, before, against),
         _rate(totals, before, against),
@@ -103,7 +104,7 @@ def _relative(
 
 def _words(difference: float, amount: str, against: str, better: Better, sides: tuple[str, str]) -> dict[str, str]:
     if difference == 0:
-        return {"direction": "flat", "verdict": "neutral", "amount": "", "text": f"as in {against[5:]}"}
+        return {"direction": "flat", "verdict": "neutral", "amount": "", "text": f"as {against[5:]}"}
     is_up = difference > 0
     verdict = "neutral" if not better else ("better" if is_up == (better == "more") else "worse")
     arrow = "▲" if is_up else "▼"

@@ -12,15 +12,15 @@ def tokens_figure(series: dict[str, Any], step_seconds: int, now: float) -> Figu
     starts: Sequence[int] = series["starts"]
     x = milliseconds(starts)
     stacks = [(tier, series["hit"][tier]) for tier in tiers_in(series["hit"])] + [(COMPUTED, series["computed"])]
-    traces = []
+    traces: list[dict[str, Any]] = []
     for origin, values in stacks:
         look = LOOKS[origin]
         y = _per_second(values, starts, step_seconds, now)
         traces.append(
             bars(look.label, x, y, step_seconds * 1000, look.colour, look.pattern)
-            | {"hovertemplate": "%{y:,.1f} tokens/s", "legendrank": 1000 + len(traces)}
+            | {"hovertemplate": "%{y:,.1f} tokens/s"}
         )
-    yaxis = {"title": {"text": "tokens/s"}, "rangemode": "tozero", "tickformat": "~s", "minallowed": 0}
+    yaxis = {"rangemode": "tozero", "tickformat": "~s", "minallowed": 0}
     figure_layout = layout(starts, step_seconds, yaxis=yaxis)
     figure_layout["shapes"] = unobserved(starts, step_seconds, series["prompt"])
     return {"data": traces, "layout": figure_layout}

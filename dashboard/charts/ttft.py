@@ -18,7 +18,6 @@ def ttft_figure(series: dict[str, Any], step_seconds: int) -> Figure:
         if tier in series["tiers"] and _has_values(series["tiers"][tier]):
             traces += _pair(tier, x, series["tiers"][tier])
     yaxis = {
-        "title": {"text": "time to first token"},
         "type": "log",
         "tickvals": _TICKS,
         "ticktext": [_seconds(tick) for tick in _TICKS],
@@ -34,7 +33,7 @@ def _pair(tier: str, x: list[int], values: dict[str, Values]) -> list[dict[str, 
     look = LOOKS[tier]
     hover = {"hovertemplate": "%{y:.3~s}s", "legendgroup": tier}
     p50 = line(f"{look.label} p50", x, _positive(values["p50"]), look.colour)
-    p95 = line(f"{look.label} p95", x, _positive(values["p95"]), look.colour, dash="dot")
+    p95 = line(f"{look.label} p95", x, _positive(values["p95"]), look.colour, dash="dot", width=1.5)
     return [p50 | hover, p95 | hover]
 
 

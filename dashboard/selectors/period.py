@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dashboard.models import Bucket
 from dashboard.selectors.kept import oldest_starts, retention
 
-MAX_STEPS = 360  # a bar every 3 px on a wide screen
+MAX_STEPS = 180  # a bar every 3 px: a chart is half a wide screen
 MAX_SECONDS = 20 * 366 * 86400
 _DAY = 86400
 _STEPS = (
@@ -31,6 +31,7 @@ _STEPS = (
     2 * _DAY,
     7 * _DAY,
     30 * _DAY,
+    60 * _DAY,
 )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import Max
 
-from dashboard.models import Series, Source
+from dashboard.models import Bucket, Series, Source
 from dashboard.selectors.source_states import SourceState, state_of
 
 
@@ -18,6 +18,12 @@ def engines_and_models() -> dict[str, list[str]]:
         "engines": sorted({engine for engine, _ in pairs}),
         "models": sorted({model_name for _, model_name in pairs if model_name}),
     }
+
+
+def has_traffic() -> bool:
+    """Whether any prompt token was ever counted and is still kept."""
+    prompts = {"series__metric": Series.Metric.PROMPT_TOKENS, "resolution": Bucket.Resolution.DAY, "value__gt": 0}
+    return Bucket.objects.filter(**prompts).exists()
 
 
 def freshness(now: datetime) -> list[dict[str, Any]]:

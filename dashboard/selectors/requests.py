@@ -16,9 +16,17 @@ class RequestPage:
 
 
 def request_page(
-    number: int = 1, *, size: int = 50, engine: str | None = None, model_name: str | None = None
+    number: int = 1,
+    *,
+    size: int = 50,
+    engine: str | None = None,
+    model_name: str | None = None,
+    slowest_tier: str | None = None,
 ) -> RequestPage:
-    """Page `number` (from 1; out of range is brought into it) of at most `size` requests."""
+    """Page `number` (from 1; out of range is brought into it) of at most `size` requests.
+
+    `slowest_tier` keeps those whose slowest read was from that tier; "none" those that read from no tier.
+    """
     number = min(max(number, 1), MAX_NUMBER)
     size = min(max(size, 1), MAX_PAGE_SIZE)
     rows = RequestLog.objects.select_related("api_key").order_by("-finished_at", "-pk")
@@ -26,5 +34,7 @@ def request_page(
         rows = rows.filter(engine=engine)
     if model_name:
         rows = rows.filter(model_name=model_name)
+    if slowest_tier:
+        rows = rows.filter(slowest_tier="" if slowest_tier == "none" else slowest_tier)
     found = list(rows[(number - 1) * size : number * size + 1])
     return RequestPage(found[:size], number, has_next=len(found) > size and number < MAX_NUMBER)

@@ -1,4 +1,4 @@
-"""Fills the series store as the recorder would, with traffic whose every number is known. For tests and benchmarks of pages."""
+"""Fills the series store as the recorder would, with traffic whose every number is known."""
 
 import math
 import random

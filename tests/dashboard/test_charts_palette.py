@@ -1,4 +1,4 @@
-"""The tiers' colours: the same in Python and in CSS, readable on both grounds, apart for every kind of colour vision."""
+"""The tiers' colours: the same in Python and in CSS, readable on both grounds, apart for all kinds of colour vision."""
 
 import re
 from itertools import combinations

@@ -29,7 +29,7 @@ def tile(key: str, counted: dict[str, Any], seconds: int = 3600) -> dict[str, An
 
 def test_a_count_says_how_it_changed_and_against_what() -> None:
     change = tile("prompt_tokens", totals())["change"]
-    assert (change["amount"], change["text"]) == ("▲ 20 %", "more than the 1 hour before")
+    assert (change["amount"], change["text"]) == ("▲ 20 %", "more than in the hour before")
     assert change["verdict"] == "neutral"
 
 
@@ -60,7 +60,7 @@ def test_a_multiple_is_said_as_a_multiple() -> None:
 
 
 def test_nothing_changed_reads_as_such() -> None:
-    assert tile("requests", totals())["change"]["text"] == "as in the 1 hour before"
+    assert tile("requests", totals())["change"]["text"] == "as in the hour before"
 
 
 def test_origins_add_up_to_all_prompt_tokens_fastest_first() -> None:
@@ -72,7 +72,14 @@ def test_origins_add_up_to_all_prompt_tokens_fastest_first() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(300, "5 minutes"), (3600, "1 hour"), (86400, "1 day"), (5400, "90 minutes"), (2_592_000, "30 days"), (0, "0 seconds")],
+    [
+        (300, "5 minutes"),
+        (3600, "1 hour"),
+        (86400, "1 day"),
+        (5400, "90 minutes"),
+        (2_592_000, "30 days"),
+        (0, "0 seconds"),
+    ],
 )
 def test_spans_use_the_largest_unit_that_fits(seconds: int, text: str) -> None:
     assert words.span(seconds) == text

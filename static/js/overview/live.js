@@ -37,6 +37,7 @@ export function startLive(refresh) {
   events.addEventListener("tick", heard);
   events.addEventListener("lost", () => {
     lastTick = 0;
+    show("polling");
   });
   setInterval(() => {
     if (Date.now() - lastRefresh >= POLL_MILLISECONDS) run();

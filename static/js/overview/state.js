@@ -1,7 +1,7 @@
 // What stands above the charts when something is not as usual: no traffic yet, a source not seen, Valkey gone.
 
 import { postJson } from "../lib/api.js";
-import { $ } from "../lib/dom.js";
+import { $, $$ } from "../lib/dom.js";
 import { markStale } from "./charts.js";
 
 export function showState(answer) {
@@ -26,9 +26,10 @@ function notice(selector, sentence) {
 function showSample(sample, engines) {
   const isReady = engines.some((engine) => engine.status === "ready");
   const isRunning = Boolean(sample?.is_running);
-  const button = $("#sample-traffic");
-  button.disabled = isRunning || !isReady;
-  button.title = isReady ? "About a minute of multi-turn chats over a few shared system prompts" : "No engine is ready yet";
+  for (const button of $$("[data-sample-traffic]")) {
+    button.disabled = isRunning || !isReady;
+    button.title = isReady ? "About a minute of multi-turn chats over a few shared system prompts" : "No engine is ready yet";
+  }
   $("#sample").hidden = !isRunning && !sample?.message;
   $("#sample-progress").hidden = !isRunning;
   $("#sample-progress").value = sample?.total ? sample.sent / sample.total : 0;
@@ -37,15 +38,15 @@ function showSample(sample, engines) {
 }
 
 export function startSampleButton(refresh) {
-  $("#sample-traffic").addEventListener("click", async (event) => {
+  async function send(event) {
     event.target.disabled = true;
     try {
       await postJson("/api/sample-traffic/");
-      showError("");
+      refresh();
     } catch (error) {
       showError(error.message);
     }
-    refresh();
-  });
+  }
+  for (const button of $$("[data-sample-traffic]")) button.addEventListener("click", send);
 }
 

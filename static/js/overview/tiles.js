@@ -2,6 +2,8 @@
 
 import { $, h } from "../lib/dom.js";
 
+const LABEL_PIXELS = 58; // “20.7 %” and its margins
+
 export function showTiles(tiles) {
   for (const tile of tiles) {
     const element = $(`[data-tile="${tile.key}"]`);
@@ -18,6 +20,7 @@ export function showTiles(tiles) {
 
 export function showOrigins(origins, promptTokens) {
   const shown = origins.filter((origin) => origin.tokens > 0);
+  const width = $("#main").clientWidth;
   $("#origins").hidden = promptTokens === 0;
   $("#origins-bar").replaceChildren(
     ...shown.map((origin) =>
@@ -25,7 +28,7 @@ export function showOrigins(origins, promptTokens) {
         "span",
         {
           "data-origin": origin.origin,
-          class: `fill${origin.share < 0.045 ? " thin" : ""}`,
+          class: `fill${origin.share * width < LABEL_PIXELS ? " thin" : ""}`,
           style: `flex: ${origin.share} 1 0`,
           title: `${origin.label}: ${origin.tokens_text} tokens, ${origin.share_text}`,
         },

@@ -1,0 +1,1 @@
+"""Pages and their JSON: thin views over selectors and charts. They count nothing."""

@@ -1,0 +1,95 @@
+"""`/api/charts/<name>.json` and `/api/tiles.json`: what the overview draws, for the period in the address."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from html import escape
+from typing import Any
+
+from django.http import HttpRequest
+
+from dashboard import charts
+from dashboard.charts import tiles
+from dashboard.charts.parts import Figure
+from dashboard.selectors import latency, marks, present, residency, tokens, totals
+from dashboard.selectors.engines import fleet
+from dashboard.selectors.period import Period, PeriodError, between, last
+from dashboard.views.answers import json_view
+from dashboard.views.now import engines_now, sample_traffic_now, sources_now
+from dashboard.views.params import RANGES, BadParameterError, Query, read_query
+
+Build = Callable[[Period, Query, float], Figure]
+
+
+def _tokens(period: Period, query: Query, now: float) -> Figure:
+    series = tokens.token_series(period, engine=query.engine, model_name=query.model_name)
+    return charts.tokens_figure(series, period.step_seconds, now)
+
+
+def _hit_rate(period: Period, query: Query, now: float) -> Figure:
+    return charts.hit_rate_figure(
+        tokens.hit_rate_series(period, engine=query.engine, model_name=query.model_name), period.step_seconds
+    )
+
+
+def _residency(period: Period, query: Query, now: float) -> Figure:
+    series = residency.residency_series(period, engine=query.engine, model_name=query.model_name)
+    return charts.residency_figure(series, period.step_seconds)
+
+
+def _ttft(period: Period, query: Query, now: float) -> Figure:
+    return charts.ttft_figure(
+        latency.ttft_series(period, engine=query.engine, model_name=query.model_name), period.step_seconds
+    )
+
+
+CHARTS: dict[str, Build] = {"tokens": _tokens, "hit-rate": _hit_rate, "residency": _residency, "ttft": _ttft}
+
+
+@json_view()
+def chart_json(request: HttpRequest, name: str) -> dict[str, Any]:
+    """One chart's figure, with the marks of tier changes."""
+    if name not in CHARTS:
+        raise BadParameterError(f"There is no chart “{name[:40]}”; there are {', '.join(CHARTS)}.")
+    now = time.time()
+    query = read_query(request.GET, now)
+    period = period_of(query, now)
+    figure = CHARTS[name](period, query, now)
+    return {"figure": charts.with_marks(figure, _marks(period, query)), "step_seconds": period.step_seconds}
+
+
+@json_view()
+def tiles_json(request: HttpRequest) -> dict[str, Any]:
+    """Totals of the period, and how engines and sources stand at this moment."""
+    now = time.time()
+    query = read_query(request.GET, now)
+    period = period_of(query, now)
+    counted = totals.totals(period, engine=query.engine, model_name=query.model_name)
+    alive = fleet()
+    return {
+        "tiles": tiles.tiles(counted, query.end - query.start),
+        "origins": tiles.origins(counted),
+        "prompt_tokens": counted["prompt_tokens"],
+        "has_any_traffic": present.has_traffic(),
+        "engines": engines_now(alive, query.engine),
+        "problem": alive.problem,
+        "sources": sources_now(present.freshness(datetime.fromtimestamp(now, UTC)), now),
+        "sample_traffic": sample_traffic_now(),
+        "at": now,
+    }
+
+
+def period_of(query: Query, now: float) -> Period:
+    """The stored steps that fit the query best. Raises BadParameterError."""
+    try:
+        if query.range_name:
+            return last(RANGES[query.range_name], now=now)
+        return between(query.start, query.end, now=now)
+    except PeriodError as error:
+        raise BadParameterError(str(error)) from None
+
+
+def _marks(period: Period, query: Query) -> list[dict[str, Any]]:
+    """Plotly reads a little HTML in hover texts, so that names are escaped."""
+    changes = marks.size_changes(period, engine=query.engine)
+    return [{"at": change["at"], "text": escape(change["text"], quote=False)} for change in changes]

@@ -1,0 +1,45 @@
+"""`/events`: tells a page, as server-sent events, that something new has been recorded. Carries no numbers.
+
+A page that hears nothing (no Valkey, a proxy that buffers) falls back to polling by itself.
+"""
+
+import time
+from collections.abc import AsyncIterator
+
+import redis
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+
+from dashboard import valkey
+from dashboard.views.answers import LOG_IN_FIRST, refusal
+
+# A comment now and then keeps proxies from closing an idle stream and shows us that the browser is gone.
+_HEARTBEAT_SECONDS = 15
+# Then the browser reconnects by itself: a stream does not outlive its session for long.
+_LONGEST_SECONDS = 15 * 60
+
+
+@login_not_required
+async def events(request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
+    """`event: tick` after each recording; `event: lost` when Valkey cannot be reached, then the stream ends."""
+    user = await request.auser()
+    if not user.is_authenticated:
+        return refusal(401, LOG_IN_FIRST)
+    response = StreamingHttpResponse(_ticks(), content_type="text/event-stream")
+    response["Cache-Control"] = "no-store"
+    response["X-Accel-Buffering"] = "no"
+    return response
+
+
+async def _ticks() -> AsyncIterator[str]:
+    yield "retry: 3000\n\n"
+    ends_at = time.monotonic() + _LONGEST_SECONDS
+    try:
+        async with valkey.async_client().pubsub() as channel:
+            await channel.subscribe(valkey.TICK_CHANNEL)
+            yield "event: hello\ndata: {}\n\n"
+            while time.monotonic() < ends_at:
+                message = await channel.get_message(ignore_subscribe_messages=True, timeout=_HEARTBEAT_SECONDS)
+                yield "event: tick\ndata: {}\n\n" if message else ": still here\n\n"
+    except (redis.RedisError, OSError):
+        yield "event: lost\ndata: {}\n\n"

@@ -1,0 +1,60 @@
+"""This moment in words: engines, their tiers, how fresh each source is, and sample traffic. Reads no series."""
+
+from typing import Any
+
+from dashboard import sample_traffic
+from dashboard.charts import words
+from dashboard.models import CacheTier
+from dashboard.selectors.engines import Fleet, LiveEngine, LiveTier
+from dashboard.sizes import format_size
+
+# An engine that starts again is away for half a minute while its model loads.
+_UNSEEN_SECONDS = 45
+
+
+def engines_now(alive: Fleet, engine: str | None) -> list[dict[str, Any]]:
+    """The running engines, or the one that is asked for."""
+    return [_engine(live) for name, live in sorted(alive.engines.items()) if engine in (None, name)]
+
+
+def _engine(live: LiveEngine) -> dict[str, Any]:
+    return {
+        "name": live.name,
+        "model_name": live.model_name,
+        "status": live.status,
+        "progress_text": live.progress_text,
+        "progress": live.progress,
+        "requests_text": f"{live.requests_running} running, {live.requests_waiting} waiting",
+        "tiers": [_tier(tier, live.tiers[tier]) for tier in CacheTier.values if tier in live.tiers],
+    }
+
+
+def _tier(name: str, live: LiveTier) -> dict[str, Any]:
+    return {
+        "tier": name,
+        "capacity_text": format_size(live.capacity_bytes),
+        "used_text": format_size(live.used_bytes),
+        "used_percent": min(100.0, 100 * live.used_bytes / live.capacity_bytes) if live.capacity_bytes else 0.0,
+        "resident_text": f"{live.resident_tokens:,} resident tokens",
+        "reason": live.reason,
+    }
+
+
+def sources_now(freshness: list[dict[str, Any]], now: float) -> list[dict[str, Any]]:
+    """Each source with a sentence when its numbers are old; the sentence is empty when all is well."""
+    texts = {seen["source"]: _sentence(seen, now) for seen in freshness}
+    return [{"source": source, "is_stale": bool(text), "text": text} for source, text in texts.items()]
+
+
+def _sentence(seen: dict[str, Any], now: float) -> str:
+    source, last_ok_at, age_seconds = seen["source"], seen["last_ok_at"], seen["age_seconds"]
+    if seen["is_stale"]:
+        when = "has not been read yet" if last_ok_at is None else f"was last read {words.ago(now - last_ok_at)}"
+        return f"Source {source} {when}." + (f" {seen['last_error']}" if seen["last_error"] else "")
+    if age_seconds is not None and age_seconds > _UNSEEN_SECONDS:
+        return f"No engine of source {source} is there now; the last was seen {words.ago(age_seconds)}."
+    return ""
+
+
+def sample_traffic_now() -> dict[str, Any] | None:
+    return sample_traffic.progress()

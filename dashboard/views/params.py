@@ -1,0 +1,82 @@
+"""What a page's address asks for: a period, an engine, a model. Knows nothing about what is stored.
+
+`range=1h` means the hour up to now; `start` and `end` (ISO 8601 with a zone, or Unix seconds) mean that stretch.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+RANGES = {"5m": 300, "15m": 900, "1h": 3_600, "6h": 21_600, "24h": 86_400, "7d": 604_800, "30d": 2_592_000}
+RANGE_WORDS = {
+    "5m": "5 min",
+    "15m": "15 min",
+    "1h": "1 h",
+    "6h": "6 h",
+    "24h": "24 h",
+    "7d": "7 days",
+    "30d": "30 days",
+}
+DEFAULT_RANGE = "15m"
+_LONGEST_SECONDS = 5 * 366 * 86_400
+_SHORTEST_SECONDS = 60
+_LONGEST_NAME = 200
+
+
+class BadParameterError(ValueError):
+    """The address asks for something that cannot be; the text is a sentence for a person."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """A period in Unix seconds (`range_name` is empty for a custom one); None means every engine, every model."""
+
+    start: int
+    end: int
+    range_name: str
+    engine: str | None
+    model_name: str | None
+
+
+def read_query(params: Mapping[str, str], now: float) -> Query:
+    """Raises BadParameterError."""
+    engine, model_name = _name(params, "engine"), _name(params, "model")
+    if params.get("start") or params.get("end"):
+        start, end = _custom(params, now)
+        return Query(start, end, "", engine, model_name)
+    name = params.get("range") or DEFAULT_RANGE
+    if name not in RANGES:
+        raise BadParameterError(f"range is “{name[:40]}”, but it has to be one of {', '.join(RANGES)}.")
+    return Query(int(now) - RANGES[name], int(now), name, engine, model_name)
+
+
+def _custom(params: Mapping[str, str], now: float) -> tuple[int, int]:
+    if not (params.get("start") and params.get("end")):
+        raise BadParameterError("start and end belong together: give both, or a range.")
+    start, end = _moment("start", params["start"]), min(_moment("end", params["end"]), int(now))
+    if start > now:
+        raise BadParameterError("start lies in the future, where nothing has been counted yet.")
+    if end - start < _SHORTEST_SECONDS:
+        raise BadParameterError("end has to be at least one minute after start.")
+    if end - start > _LONGEST_SECONDS:
+        raise BadParameterError(
+            "start and end are more than five years apart, which is the longest period that can be shown."
+        )
+    return start, end
+
+
+def _moment(name: str, text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) <= 11:
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+        return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    except (ValueError, OverflowError):
+        raise BadParameterError(f"{name} is “{text[:40]}”, but it has to be a time like 2026-01-31T12:00Z.") from None
+
+
+def _name(params: Mapping[str, str], name: str) -> str | None:
+    text = params.get(name) or ""
+    if len(text) > _LONGEST_NAME or not text.isprintable():
+        raise BadParameterError(f"{name} is not a name: at most {_LONGEST_NAME} printable characters.")
+    return text or None

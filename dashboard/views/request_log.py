@@ -1,0 +1,70 @@
+"""The request log as a page: who asked, where the prompt's tokens came from, how long it took."""
+
+import time
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from dashboard.charts.palette import COMPUTED, LOOKS
+from dashboard.charts.words import ago, duration
+from dashboard.models import CacheTier, RequestLog
+from dashboard.selectors.present import engines_and_models
+from dashboard.selectors.requests import request_page
+
+_TIERS = (CacheTier.GPU, CacheTier.CPU, CacheTier.DISK, CacheTier.REMOTE)
+_LONGEST_NAME = 200
+
+
+def requests(request: HttpRequest) -> HttpResponse:
+    """One page of the log, newest first; the filters are in the address. A page number that is none means the first."""
+    filters = {name: request.GET.get(name, "")[:_LONGEST_NAME] for name in ("engine", "model", "tier")}
+    page = request_page(
+        _number(request.GET.get("page", "")),
+        engine=filters["engine"] or None,
+        model_name=filters["model"] or None,
+        slowest_tier=filters["tier"] or None,
+    )
+    now = time.time()
+    context = engines_and_models() | {
+        "filters": filters,
+        "tiers": [*_TIERS, "none"],
+        "rows": [_row(logged, now) for logged in page.rows],
+        "page": page.number,
+        "newer": _address(request, page.number - 1) if page.number > 1 else "",
+        "older": _address(request, page.number + 1) if page.has_next else "",
+        "legend": [{"origin": origin, "label": LOOKS[origin].label} for origin in (*_TIERS, COMPUTED)],
+    }
+    return render(request, "requests.html", context)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1
+
+
+def _address(request: HttpRequest, number: int) -> str:
+    query = request.GET.copy()
+    query["page"] = str(number)
+    return f"?{query.urlencode()}"
+
+
+def _row(logged: RequestLog, now: float) -> dict[str, Any]:
+    parts = _parts(logged)
+    return {
+        "logged": logged,
+        "ago": ago(now - logged.finished_at.timestamp()),
+        "parts": [part for part in parts if part["tokens"]],
+        "words": ", ".join(f"{part['tokens']:,} {part['origin']}" for part in parts if part["tokens"]),
+        "ttft": duration(logged.ttft_seconds),
+        "hit_rate": 100 * (1 - logged.computed_tokens / logged.prompt_tokens) if logged.prompt_tokens else None,
+    }
+
+
+def _parts(logged: RequestLog) -> list[dict[str, Any]]:
+    """The prompt's tokens by origin, fastest tier first, with each one's share in percent."""
+    counted = [(str(tier), getattr(logged, f"hit_{tier}_tokens")) for tier in _TIERS]
+    counted.append((COMPUTED, logged.computed_tokens))
+    total = max(logged.prompt_tokens, 1)
+    return [
+        {"origin": origin, "tokens": tokens, "percent": f"{100 * tokens / total:.2f}"} for origin, tokens in counted
+    ]

@@ -1,0 +1,15 @@
+"""The pages' addresses and those of their JSON."""
+
+from django.urls import path
+
+from dashboard.views import chart_data, events, pages, request_log, traffic
+
+urlpatterns = [
+    path("", pages.overview, name="overview"),
+    path("chat/", pages.chat, name="chat"),
+    path("requests/", request_log.requests, name="requests"),
+    path("events", events.events, name="events"),
+    path("api/charts/<str:name>.json", chart_data.chart_json, name="chart-json"),
+    path("api/tiles.json", chart_data.tiles_json, name="tiles-json"),
+    path("api/sample-traffic/", traffic.send_sample_traffic, name="sample-traffic"),
+]
