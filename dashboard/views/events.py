@@ -14,7 +14,7 @@ from dashboard import valkey
 from dashboard.views.answers import LOG_IN_FIRST, refusal
 
 # A comment now and then keeps proxies from closing an idle stream and shows us that the browser is gone.
-_HEARTBEAT_SECONDS = 15
+_HEARTBEAT_SECONDS = 8
 # Then the browser reconnects by itself: a stream does not outlive its session for long.
 _LONGEST_SECONDS = 15 * 60
 
@@ -37,6 +37,7 @@ async def _ticks() -> AsyncIterator[str]:
     try:
         async with valkey.async_client().pubsub() as channel:
             await channel.subscribe(valkey.TICK_CHANNEL)
+            await channel.get_message(timeout=_HEARTBEAT_SECONDS)  # the confirmation: from here on nothing is missed
             yield "event: hello\ndata: {}\n\n"
             while time.monotonic() < ends_at:
                 message = await channel.get_message(ignore_subscribe_messages=True, timeout=_HEARTBEAT_SECONDS)

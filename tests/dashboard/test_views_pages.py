@@ -1,0 +1,122 @@
+"""The pages answer, ask for a login, name what is there, and load nothing from elsewhere."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from dashboard.models import RequestLog
+from tests.dashboard.seeded import MODEL, lively, seed_requests
+
+pytestmark = pytest.mark.django_db
+PAGES = ("/", "/chat/", "/requests/")
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def browser(client: Client) -> Client:
+    client.force_login(User.objects.create_user("ada"))
+    return client
+
+
+def text(browser: Client, address: str) -> str:
+    response = browser.get(address)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_asks_a_stranger_to_log_in(client: Client, page: str) -> None:
+    response = client.get(page)
+    assert (response.status_code, response["Location"]) == (302, f"/login/?next={page}")
+
+
+@pytest.mark.parametrize("page", [*PAGES, "/login/"])
+def test_a_page_names_no_other_host_and_has_no_inline_script(browser: Client, page: str) -> None:
+    html = text(browser, page)
+    assert not re.findall(r"""(?:src|href)=["'](?:https?:)?//""", html)
+    assert not re.findall(r"<script(?![^>]*\bsrc=)[^>]*>", html)
+    assert not re.findall(r"\son[a-z]+=", html)
+
+
+def test_the_login_page_says_where_the_first_password_is(client: Client) -> None:
+    html = text(client, "/login/")
+    assert "admin-password" in html
+    assert "TIERSCOPE_HOME" in html
+
+
+def test_a_wrong_password_is_said_in_a_sentence(client: Client) -> None:
+    response = client.post("/login/", {"username": "ada", "password": "wrong"})
+    assert "The user name or the password is wrong" in response.content.decode()
+
+
+def test_the_overview_offers_every_engine_and_model_that_was_seen(browser: Client) -> None:
+    lively(time.time(), seconds=60).store(time.time())
+    html = text(browser, "/")
+    assert "<option>local</option>" in html
+    assert f"<option>{MODEL}</option>" in html
+
+
+def test_a_wrong_period_shows_the_default_and_says_so(browser: Client) -> None:
+    html = text(browser, "/?range=2h")
+    assert "range is “2h”" in html
+    assert 'data-range="15m" aria-current="true"' in html
+
+
+def test_only_staff_see_the_way_to_the_admin(browser: Client) -> None:
+    assert "/admin/" not in text(browser, "/")
+    User.objects.filter(username="ada").update(is_staff=True)
+    assert "/admin/" in text(browser, "/")
+
+
+def test_the_request_log_shows_a_bar_of_the_prompts_origins(browser: Client) -> None:
+    seed_requests(3)
+    newest = RequestLog.objects.first()
+    assert newest is not None
+    html = text(browser, "/requests/")
+    assert newest.request_id in html
+    assert f"{newest.hit_gpu_tokens:,} gpu" in html
+    assert f"{newest.computed_tokens:,} computed" in html
+
+
+def test_the_request_log_has_pages_that_keep_the_filter(browser: Client) -> None:
+    seed_requests(60)
+    html = text(browser, "/requests/?engine=local")
+    assert "?engine=local&amp;page=2" in html
+    assert "Newer" in text(browser, "/requests/?engine=local&page=2")
+
+
+def test_the_request_log_can_be_narrowed_to_the_slowest_tier(browser: Client) -> None:
+    seed_requests(40)
+    found = text(browser, "/requests/?tier=disk")
+    of_disk = RequestLog.objects.filter(slowest_tier="disk")
+    assert all((logged.request_id in found) == (logged in of_disk) for logged in RequestLog.objects.all())
+
+
+@pytest.mark.parametrize("query", ["page=x", "page=-1", "page=99999999999", "page=0", "engine=" + "x" * 999])
+def test_a_strange_page_of_the_request_log_is_answered_all_the_same(browser: Client, query: str) -> None:
+    assert "No request" in text(browser, f"/requests/?{query}")
+
+
+def test_an_error_in_a_request_is_shown_as_text(browser: Client) -> None:
+    seed_requests(1)
+    RequestLog.objects.update(error="<b>worker</b> was lost")
+    assert "&lt;b&gt;worker&lt;/b&gt; was lost" in text(browser, "/requests/")
+
+
+def test_an_address_that_leads_nowhere_has_a_page_in_the_same_look(browser: Client) -> None:
+    response = browser.get("/nowhere/")
+    assert response.status_code == 404
+    assert "There is no such page" in response.content.decode()
+
+
+def test_the_vendored_plotly_has_its_licence_and_version_beside_it() -> None:
+    readme = (ROOT / "static/vendor/README.md").read_text()
+    (script,) = (ROOT / "static/vendor").glob("*.js")
+    assert script.name in readme
+    assert re.search(r"plotly\.js.*v4\.1\.1", script.read_text()[:200])
+    assert script.name in (ROOT / "templates/overview.html").read_text()
+    assert (ROOT / "static/vendor/plotly-LICENSE.txt").read_text().startswith("MIT License")
