@@ -10,7 +10,7 @@ class DashboardConfig(AppConfig):
     default = True
 
     def ready(self) -> None:
-        from dashboard import checks  # noqa: F401  (registers them)
+        from dashboard import celery, checks  # noqa: F401  (tasks get their broker, checks are registered)
 
 
 class TierscopeAdminConfig(admin_apps.AdminConfig):

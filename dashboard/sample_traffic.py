@@ -31,7 +31,7 @@ def start() -> None:
     try:
         if valkey.client().set(valkey.SAMPLE_TRAFFIC_LOCK, "1", nx=True, ex=_LOCK_SECONDS):
             _report(0, len(plan()), "waiting for a worker")
-            send_sample_traffic.delay()
+            send_sample_traffic.apply_async(queue="default", expires=_LOCK_SECONDS)
     except redis.RedisError as error:
         raise ValueError(f"Sample traffic needs Valkey, which does not answer ({type(error).__name__}).") from None
 
@@ -45,7 +45,7 @@ def progress() -> dict[str, Any] | None:
     return {**json.loads(text), "is_running": lock is not None} if text else None
 
 
-@shared_task(name="dashboard.tasks.send_sample_traffic", queue="default", expires=_LOCK_SECONDS)
+@shared_task(name="dashboard.tasks.send_sample_traffic")
 def send_sample_traffic() -> str:
     """Sends one run; how it ended."""
     turns = plan(seed=valkey.client().incr(valkey.SAMPLE_TRAFFIC_RUNS))

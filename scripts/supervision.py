@@ -72,7 +72,7 @@ stopsignal=TERM
 stopwaitsecs={program.stop_seconds}
 killasgroup=true
 redirect_stderr=true
-stdout_logfile={_escape(log_path(home, program.name))}
+stdout_logfile={_escape(_escape(log_path(home, program.name)))}
 stdout_logfile_maxbytes={_LOG_BYTES}
 stdout_logfile_backups={_LOG_BACKUPS}
 """
@@ -89,5 +89,5 @@ def _lifeline() -> str:
 
 
 def _escape(text: str | Path) -> str:
-    """supervisord expands %(name)s and ends a value at a semicolon after a space."""
+    """supervisord expands %(name)s in a value, and in a program's log file twice."""
     return str(text).replace("%", "%%")
