@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from dashboard import processes
+from dashboard import processes, settings
 
 ROOT = Path(__file__).parents[1]
 
@@ -35,3 +35,8 @@ def test_the_embedded_valkey_answers_on_its_socket_only(valkey: str) -> None:
     client = redis.Redis.from_url(valkey)
     assert client.ping()
     assert client.config_get("port") == {"port": "0"}
+
+
+def test_the_readme_lists_every_variable_that_there_is() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert [name for name in settings.env.dump() if f"`{name}`" not in readme] == []
