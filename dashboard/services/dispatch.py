@@ -86,10 +86,11 @@ class Dispatcher:
 
     async def _choose(self, model: str, patience: float) -> LiveEngine:
         """The least loaded engine that serves `model`; waits up to `patience` seconds for one that is loading."""
-        until = self._clock() + patience
+        until, is_fresh = self._clock() + patience, False
         while True:
             try:
-                engines = list((await self._directory.engines(valkey.async_client())).values())
+                told = await self._directory.engines(valkey.async_client(), fresh=is_fresh)
+                engines = list(told.values())
             except redis.RedisError:
                 refusal = _broker_away()
             else:
@@ -97,11 +98,14 @@ class Dispatcher:
                 if ready:
                     return min(ready, key=lambda engine: engine.requests_running + engine.requests_waiting)
                 refusal = _no_engine(model, engines)
-                if refusal.code == "model_not_found" or (not engines and patience <= self._limits.loading_seconds):
+                can_wait = engines or patience > self._limits.loading_seconds
+                if is_fresh and (refusal.code == "model_not_found" or not can_wait):
                     raise refusal
             if self._clock() > until:
                 raise refusal
-            await asyncio.sleep(0.25)
+            if is_fresh:
+                await asyncio.sleep(0.25)
+            is_fresh = True
 
     async def _run(self, job: Job, engine: LiveEngine) -> AsyncIterator[Event]:
         if max(self._num_waiting, engine.requests_waiting) >= self._limits.max_waiting:

@@ -1,25 +1,28 @@
 """Verifies the store: every resolution says the same about every stretch of time that it keeps whole."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from itertools import pairwise
 
-from django.db.models import F, Sum
+from django.db.models import F, Min, Sum
 
 from dashboard.models import Bucket
+from dashboard.selectors.kept import oldest_starts, retention
 
 _SHOWN = 5
+_NEVER = 2**62
 
 
-def check() -> None:
+def check(*, now: datetime) -> None:
     """Raises AssertionError with a sentence where a coarse bucket differs from the finer ones that make it up."""
+    kept = oldest_starts(retention(), now.timestamp())
     for fine, coarse in pairwise(Bucket.Resolution.values):
-        wrong = list(_differences(fine, coarse))
+        wrong = list(_differences(fine, coarse, max(kept[fine], _first_day(fine))))
         assert not wrong, f"{len(wrong)} buckets of {coarse} s differ from their {fine} s buckets: {wrong[:_SHOWN]}"
 
 
-def _differences(fine: int, coarse: int) -> Iterable[tuple[int, int]]:
+def _differences(fine: int, coarse: int, oldest: int) -> Iterable[tuple[int, int]]:
     """(series_id, start_at) of coarse buckets whose amount or number of readings is not their finer buckets' sum."""
-    oldest = _oldest_whole(fine)
     slots = Bucket.objects.filter(resolution=fine, start_at__gte=oldest).annotate(
         slot=F("start_at") - F("start_at") % coarse
     )
@@ -30,7 +33,7 @@ def _differences(fine: int, coarse: int) -> Iterable[tuple[int, int]]:
     return (place for place in fine_sums.keys() | coarse_sums.keys() if fine_sums.get(place) != coarse_sums.get(place))
 
 
-def _oldest_whole(fine: int) -> int:
-    """Expiry cuts at whole days: the first day that has finer buckets has all of them."""
-    first = Bucket.objects.filter(resolution=fine).order_by("start_at").values_list("start_at", flat=True).first()
-    return (first or 0) // 86400 * 86400
+def _first_day(resolution: int) -> int:
+    """Expiry cuts at whole days, and somebody may have it keep more than it kept before. Without buckets: never."""
+    first = Bucket.objects.filter(resolution=resolution).aggregate(Min("start_at"))["start_at__min"]
+    return _NEVER if first is None else int(first) // 86400 * 86400

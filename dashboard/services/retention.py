@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import QuerySet
+from django.db.models import F, Q, QuerySet
 
 from dashboard.models import Bucket, EngineRun, RequestLog, Retention, Series
 from dashboard.selectors.kept import oldest_starts, retention
 
 BATCH_ROWS = 5_000
-# Runs that ended are published for an hour (valkey.FINAL_TTL_SECONDS): a day later nothing of them can come any more.
-_RUN_LIFE = timedelta(days=1)
+# Runs that ended are published for an hour (valkey.FINAL_TTL_SECONDS): a week later nothing of them can come any more.
+_RUN_LIFE = timedelta(days=7)
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,13 @@ def _expire_requests(kept: Retention, now: datetime) -> int:
 
 
 def _expire_runs(now: datetime) -> int:
-    """Only runs that tell their boot: a watched engine's state is what its next increase is measured from."""
-    old = EngineRun.objects.exclude(boot_id="").filter(read_at__lt=now - _RUN_LIFE)
+    """Runs that tell their boot and are long gone. A watched engine's state is what its next increase is measured from.
+
+    Gone means that their source was read since: after a pause of the recorder itself a silent run may still be running,
+    and would count from 0 again if it were forgotten.
+    """
+    gone = Q(read_at__lt=now - _RUN_LIFE) & Q(read_at__lt=F("source__last_ok_at") - _RUN_LIFE)
+    old = EngineRun.objects.exclude(boot_id="").filter(gone)
     return sum(run.delete()[1].get("dashboard.EngineRun", 0) for run in old)
 
 

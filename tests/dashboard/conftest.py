@@ -1,5 +1,7 @@
 """What the dashboard's tests share."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,3 +12,30 @@ def plain_static_files(settings: Any) -> None:
     """Pages name static files as they are called here: hashed names need collectstatic first."""
     backend = "django.contrib.staticfiles.storage.StaticFilesStorage"
     settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": backend}}
+
+
+@pytest.fixture(scope="session")
+def sqlite_store_url(tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) -> str:
+    from tests.dashboard.stores import migrated
+
+    folder: Path = tmp_path_factory.mktemp("store")
+    return migrated(f"sqlite:///{folder / 'store.sqlite3'}", django_db_blocker)
+
+
+@pytest.fixture(scope="session")
+def postgres_store_url(postgres_url: str, django_db_blocker: Any) -> str:
+    from tests.dashboard.stores import migrated
+
+    return migrated(postgres_url, django_db_blocker)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, django_db_blocker: Any) -> Iterator[str]:
+    """An empty real database, one after the other a SQLite file and a PostgreSQL, with real commits. Its kind."""
+    from tests.dashboard.stores import empty, sqlite_settings, used_as_default
+
+    name = "sqlite_store_url" if request.param == "sqlite" else "postgres_store_url"
+    url: str = request.getfixturevalue(name)
+    with used_as_default(url, django_db_blocker, **sqlite_settings(url)):
+        empty()
+        yield request.param
