@@ -1,7 +1,6 @@
-"""WhiteNoise on the asynchronous path. Knows nothing about which files there are.
+"""Two middlewares for an asynchronous web process. Know nothing about what is answered.
 
-WhiteNoise's own middleware is synchronous only: in an ASGI process every request, also a stream that lasts a minute,
-would hold a thread, and a client's disconnect would not reach the view.
+Django runs each of its own middlewares' methods in a thread, 0.1 to 0.2 ms a hop: 3 ms a request with the usual ten.
 """
 
 from collections.abc import Awaitable, Callable
@@ -9,13 +8,40 @@ from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.http import HttpRequest, HttpResponseBase
-from django.http.response import FileResponse, StreamingHttpResponse
+from django.http.response import StreamingHttpResponse
+from django.urls import resolve
+from django.utils.decorators import sync_and_async_middleware
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 _CHUNK_BYTES = 64 * 1024
+_API_PREFIX = "/v1/"
+
+Answer = HttpResponseBase | Awaitable[HttpResponseBase]
+
+
+@sync_and_async_middleware
+def api_shortcut_middleware(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Answer]:
+    """/v1 goes straight to its view: it has its own authentication (dashboard/api/auth.py) and no use for the rest."""
+    if not iscoroutinefunction(get_response):
+        return get_response
+
+    async def shortcut(request: HttpRequest) -> HttpResponseBase:
+        if not request.path_info.startswith(_API_PREFIX):
+            return await get_response(request)  # type: ignore[no-any-return]
+        request.get_host()  # raises DisallowedHost
+        match = request.resolver_match = resolve(request.path_info)
+        response: HttpResponseBase = await match.func(request, *match.args, **match.kwargs)
+        response["X-Content-Type-Options"] = "nosniff"
+        return response
+
+    return shortcut
 
 
 class AsyncWhiteNoiseMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]
+    """WhiteNoise's own middleware is synchronous only: in an ASGI process every request, also a stream that lasts a
+    minute, would hold a thread, and a client's disconnect would not reach the view.
+    """
+
     sync_capable = True
     async_capable = True
 
@@ -24,7 +50,7 @@ class AsyncWhiteNoiseMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]
         if iscoroutinefunction(get_response):
             markcoroutinefunction(self)
 
-    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+    def __call__(self, request: HttpRequest) -> Answer:
         if not iscoroutinefunction(self.get_response):
             return super().__call__(request)  # type: ignore[no-any-return]
         return self._answer(request)
@@ -34,12 +60,10 @@ class AsyncWhiteNoiseMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]
         found = self.find_file(request.path_info) if self.autorefresh else self.files.get(request.path_info)
         if found is None:
             return await self.get_response(request)  # type: ignore[no-any-return]
-        response = self.serve(found, request)
-        return _async_file(response) if isinstance(response, FileResponse) else response
+        return _with_async_body(self.serve(found, request))
 
 
-def _async_file(response: FileResponse) -> StreamingHttpResponse:
-    """The same response with an asynchronous body, which ASGI streams without a warning."""
+def _with_async_body(response: StreamingHttpResponse) -> StreamingHttpResponse:
     body = b"".join(response.streaming_content)  # type: ignore[arg-type]
     streamed = StreamingHttpResponse(_chunks(body), status=response.status_code)
     streamed.headers = response.headers

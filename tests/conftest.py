@@ -16,6 +16,10 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.e2e.fixtures import live_stack, scripted_stack
+
+__all__ = ["live_stack", "scripted_stack"]
+
 HOME = Path(tempfile.mkdtemp(prefix="tierscope-test-"))
 atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 ROOT = Path(__file__).parents[1]

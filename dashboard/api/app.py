@@ -14,7 +14,7 @@ from dashboard.api.views import router
 logger = logging.getLogger(__name__)
 
 # The interactive page would load its scripts from another host.
-api = NinjaAPI(title="Tierscope", version="1", docs_url=None, auth=authenticate, urls_namespace="v1")
+api = NinjaAPI(title="Tierscope", version="1", docs_url=None, openapi_url=None, auth=authenticate, urls_namespace="v1")
 api.add_router("", router)
 
 

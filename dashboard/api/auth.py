@@ -1,8 +1,13 @@
 """Who may use /v1: an API key as bearer token, or a staff session of our own pages (then with CSRF token)."""
 
 from dataclasses import dataclass
+from importlib import import_module
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.contrib.auth import aget_user
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db import close_old_connections
 from django.http import HttpRequest
 from django.utils import timezone
 from ninja.utils import check_csrf
@@ -30,13 +35,17 @@ async def _by_key(header: str) -> Caller:
     scheme, _, key = header.partition(" ")
     if scheme.lower() != "bearer" or not key.strip():
         raise ApiError(401, "The Authorization header has to read “Bearer” and an API key.", code="invalid_api_key")
-    pk = await sync_to_async(_find_and_record)(key.strip())
+    pk = await sync_to_async(_find_and_record, thread_sensitive=False)(key.strip())
     if pk is None:
         raise ApiError(401, "This API key is unknown or was revoked.", code="invalid_api_key")
     return Caller(pk)
 
 
 def _find_and_record(key: str) -> int | None:
+    """In one of the process's few long-lived threads, which keep their database connection: 1 ms less than in Django's
+    thread for each request, which opens its own.
+    """
+    close_old_connections()
     api_key = api_keys.find_api_key(key)
     if api_key is None:
         return None
@@ -44,8 +53,17 @@ def _find_and_record(key: str) -> int | None:
     return api_key.pk
 
 
+async def _session_user(request: HttpRequest) -> AbstractBaseUser | AnonymousUser:
+    """/v1 does without the middlewares that put a session and a user into the request."""
+    session_key = request.COOKIES.get(settings.SESSION_COOKIE_NAME)
+    if session_key is None:
+        return AnonymousUser()
+    request.session = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
+    return await aget_user(request)
+
+
 async def _by_session(request: HttpRequest) -> Caller:
-    user = await request.auser()
+    user = await _session_user(request)
     if not user.is_authenticated:
         raise ApiError(
             401, "Send an API key: “Authorization: Bearer …”. Keys are made in the admin.", code="missing_api_key"

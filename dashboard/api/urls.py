@@ -1,21 +1,53 @@
-"""/v1: the endpoints, and an answer in OpenAI's shape for every other address under it."""
+"""/v1: the endpoints, and an answer in OpenAI's shape for every other address and method under it."""
 
-from django.http import HttpRequest, HttpResponse
-from django.urls import re_path
-from django.views.decorators.csrf import csrf_exempt
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any
+
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.urls import URLPattern, path, re_path
 
 from dashboard.api.app import api
 from dashboard.api.errors import ApiError
 
+View = Callable[..., Awaitable[HttpResponseBase]]
 
-@csrf_exempt
-async def unknown(request: HttpRequest, rest: str) -> HttpResponse:
+
+async def description(request: HttpRequest) -> HttpResponseBase:
+    return JsonResponse(api.get_openapi_schema(path_prefix="/v1/"))
+
+
+async def unknown(request: HttpRequest, rest: str) -> HttpResponseBase:
     return ApiError(404, f"There is no {request.method} /v1/{rest}.", code="unknown_url").response()
 
 
-_endpoints = api.urls[0]
-urlpatterns = [*_endpoints, re_path(r"^(?P<rest>.*)$", unknown)]
+def _outside_of_django(view: View) -> View:
+    """/v1 says for itself who may come in: no CSRF cookie and no redirect to the login page before that."""
+    view.csrf_exempt = True  # type: ignore[attr-defined]
+    view.login_required = False  # type: ignore[attr-defined]
+    return view
 
-# /v1 answers for itself who may come in: it must not redirect to the login page.
-for pattern in urlpatterns:
-    pattern.callback.login_required = False
+
+def _with_own_405(view: View) -> View:
+    @wraps(view)
+    async def wrapped(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
+        response = await view(request, **arguments)
+        if response.status_code != 405:
+            return response
+        told = ApiError(405, f"{request.path} takes {response['Allow']}.", code="method_not_allowed").response()
+        told["Allow"] = response["Allow"]
+        return told
+
+    return wrapped
+
+
+def _endpoint(pattern: URLPattern) -> URLPattern:
+    view: Any = pattern.callback
+    return path(str(pattern.pattern), _outside_of_django(_with_own_405(view)), name=pattern.name)
+
+
+urlpatterns = [
+    *(_endpoint(pattern) for pattern in api.urls[0] if pattern.name != "api-root"),
+    path("openapi.json", _outside_of_django(description), name="openapi"),
+    re_path(r"^(?P<rest>.*)$", _outside_of_django(unknown), name="unknown"),
+]

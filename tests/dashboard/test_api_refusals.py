@@ -1,0 +1,146 @@
+"""What /v1 refuses, and how: OpenAI's error shape, the right status, one sentence that names what was wrong."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.e2e.stack import Stack
+
+USER = {"role": "user", "content": "hello"}
+
+
+def post(stack: Stack, body: Any, path: str = "chat/completions", **options: Any) -> httpx.Response:
+    headers = {"Authorization": f"Bearer {stack.api_key}"} | options.pop("headers", {})
+    content = {"content": body} if isinstance(body, str | bytes) else {"json": body}
+    return httpx.post(f"{stack.base_url}/v1/{path}", headers=headers, timeout=20, **content, **options)
+
+
+def chat(**fields: Any) -> dict[str, Any]:
+    return {"model": "scripted", "messages": [USER]} | fields
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "words"),
+    [
+        ({"messages": [USER]}, "model", "“model” is missing"),
+        ({"model": "scripted"}, "messages", "“messages” is missing"),
+        (chat(messages=[]), "messages", "at least 1 item"),
+        (chat(messages=[{"role": "tool", "content": "x"}]), "messages.0.role", "'system', 'developer', 'user'"),
+        (chat(messages=[{"role": "user"}]), "messages.0", "A user message needs “content”"),
+        (
+            chat(messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "a"}}]}]),
+            "messages.0.content",
+            "reads text only",
+        ),
+        (chat(temperature=2.5), "temperature", "less than or equal to 2"),
+        (chat(temperature="hot"), "temperature", "valid number"),
+        (chat(top_p=0), "top_p", "greater than 0"),
+        (chat(top_k=-1), "top_k", "greater than or equal to 0"),
+        (chat(max_tokens=0), "max_tokens", "greater than or equal to 1"),
+        (chat(max_completion_tokens=1.5), "max_completion_tokens", "integer"),
+        (chat(seed="x"), "seed", "integer"),
+        (chat(stop=["a", "b", "c", "d", "e"]), "stop", "a list of up to 4"),
+        (chat(stop=""), "stop", "1 to 256 characters"),
+        (chat(stop=[3]), "stop", "a string or a list"),
+        (chat(n=2), "n", "leave it out or send 1"),
+        (chat(logprobs=True), "logprobs", "not supported here"),
+        (chat(tools=[{"type": "function"}]), "tools", "not supported here"),
+        (chat(frequency_penalty=0.5), "frequency_penalty", "leave it out or send 0"),
+        (chat(response_format={"type": "json_object"}), "response_format", "not supported here"),
+        (chat(stream="yes"), "stream", "boolean"),
+    ],
+)
+def test_a_wrong_field_is_named_in_one_sentence(
+    scripted_stack: Stack, body: dict[str, Any], param: str, words: str
+) -> None:
+    answer = post(scripted_stack, body)
+
+    assert answer.status_code == 400
+    error = answer.json()["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    assert (error["type"], error["param"]) == ("invalid_request_error", param)
+    assert words in error["message"]
+
+
+@pytest.mark.parametrize("prompt", ["", [], [[]], ["a", "b"], [[1], [2]]])
+def test_the_older_endpoint_takes_one_prompt(scripted_stack: Stack, prompt: Any) -> None:
+    answer = post(scripted_stack, {"model": "scripted", "prompt": prompt}, "completions")
+
+    assert answer.status_code == 400
+    assert "prompt" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("body", ["{", "", "nonsense", b"\xff\xfe", "[1]", "3", "null"])
+def test_a_body_that_is_no_object_is_refused(scripted_stack: Stack, body: Any) -> None:
+    answer = post(scripted_stack, body)
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"].endswith(".")
+
+
+def test_neutral_values_of_unsupported_fields_are_accepted(scripted_stack: Stack) -> None:
+    neutral = chat(n=1, logprobs=False, tools=[], presence_penalty=0, response_format={"type": "text"}, user="me")
+
+    assert post(scripted_stack, neutral).status_code == 200
+
+
+def test_a_list_of_text_parts_is_content(scripted_stack: Stack) -> None:
+    parts = [{"type": "text", "text": '{"words":'}, {"type": "text", "text": "1}"}]
+    answer = post(scripted_stack, chat(messages=[{"role": "user", "content": parts}]))
+
+    assert answer.json()["choices"][0]["message"]["content"] == "w0 "
+
+
+def test_a_body_above_the_limit_is_refused_while_it_arrives(scripted_stack: Stack) -> None:
+    announced = post(scripted_stack, b"x" * 5_000_000)
+    unannounced = httpx.post(
+        f"{scripted_stack.base_url}/v1/chat/completions", content=(b"x" * 100_000 for _ in range(50)), timeout=20
+    )
+
+    assert announced.status_code == unannounced.status_code == 413
+    assert announced.json()["error"]["code"] == "body_too_large"
+
+
+def test_an_unknown_address_and_method_are_told_in_the_same_shape(scripted_stack: Stack) -> None:
+    unknown = post(scripted_stack, {}, "embeddings")
+    wrong_method = httpx.get(f"{scripted_stack.base_url}/v1/chat/completions", timeout=20)
+
+    assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "unknown_url")
+    assert (wrong_method.status_code, wrong_method.json()["error"]["code"]) == (405, "method_not_allowed")
+
+
+@pytest.mark.parametrize(
+    ("header", "code"),
+    [
+        ({}, "missing_api_key"),
+        ({"Authorization": "Bearer nope"}, "invalid_api_key"),
+        ({"Authorization": "Basic eA=="}, "invalid_api_key"),
+    ],
+)
+def test_without_a_valid_key_nothing_is_answered(scripted_stack: Stack, header: dict[str, str], code: str) -> None:
+    for method, path in (("POST", "chat/completions"), ("POST", "completions"), ("GET", "models")):
+        answer = httpx.request(method, f"{scripted_stack.base_url}/v1/{path}", headers=header, timeout=20)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, code)
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+
+
+def test_a_staff_session_may_ask_with_a_csrf_token_and_not_without(scripted_stack: Stack) -> None:
+    with httpx.Client(base_url=scripted_stack.base_url, timeout=20) as browser:
+        form = {"username": "admin", "password": scripted_stack.admin_password}
+        browser.get("/admin/login/")
+        form["csrfmiddlewaretoken"] = browser.cookies["csrftoken"]
+        assert browser.post("/admin/login/?next=/healthz", data=form).status_code == 302
+
+        refused = browser.post("/v1/chat/completions", json=chat())
+        token = {"X-CSRFToken": browser.cookies["csrftoken"]}
+        answered = browser.post("/v1/chat/completions", json=chat(), headers=token)
+
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "csrf_failed")
+    assert answered.status_code == 200
+
+
+def test_the_description_of_the_api_is_served(scripted_stack: Stack) -> None:
+    answer = httpx.get(f"{scripted_stack.base_url}/v1/openapi.json", timeout=20)
+
+    assert {"/v1/chat/completions", "/v1/completions", "/v1/models"} <= set(answer.json()["paths"])

@@ -1,0 +1,200 @@
+"""Processes die, brokers restart, clients hang up: nobody waits for ever, and nothing is answered twice.
+
+Real processes; the engine's words are scripted, so that a kill hits a request where the test wants it.
+"""
+
+import json
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import openai
+import pytest
+
+from tests.e2e.stack import Stack
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    limits = {"TIERSCOPE_MAX_WAITING": "2", "TIERSCOPE_START_SECONDS": "30"}
+    stack = Stack(tmp_path_factory.mktemp("faults"), engine_app="tests.e2e.scripted_engine", env=limits)
+    try:
+        stack.start()
+        yield stack
+    finally:
+        stack.stop()
+
+
+@pytest.fixture(autouse=True)
+def everything_is_up(stack: Stack) -> None:
+    for name in ("valkey", "web", "engine"):
+        if name not in stack.processes:
+            stack.start_process(name)
+    stack.wait_until(lambda: stack.health()[0] == 200, "the stack is up")
+
+
+def body(**script: Any) -> dict[str, Any]:
+    return {"model": "scripted", "messages": [{"role": "user", "content": json.dumps(script)}]}
+
+
+def stream(stack: Stack, **script: Any) -> Any:
+    return stack.openai().chat.completions.create(**body(**script), stream=True)
+
+
+def in_background(call: Any) -> "Future[Any]":
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except Exception as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
+
+
+def published(stack: Stack) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(str(stack.valkey().get("ts:engine:local") or "{}"))
+    return told
+
+
+def test_a_client_that_hangs_up_in_a_stream_aborts_its_request(stack: Stack) -> None:
+    answer = stream(stack, words=500, pause=0.05)
+    run_id = next(iter(answer)).id + ".1"
+    answer.close()
+
+    stack.wait_until(lambda: run_id in published(stack).get("aborted", []), "the engine was told", 5)
+    stack.wait_until(lambda: published(stack).get("requests_running") == 0, "the request ended", 5)
+
+
+def test_a_client_that_hangs_up_before_the_first_word_aborts_its_request(stack: Stack) -> None:
+    headers = {"Authorization": f"Bearer {stack.api_key}"}
+    before = len(published(stack)["aborted"])
+    with pytest.raises(httpx.ReadTimeout):
+        httpx.post(f"{stack.base_url}/v1/chat/completions", json=body(wait=30), headers=headers, timeout=0.8)
+
+    stack.wait_until(lambda: len(published(stack).get("aborted", [])) > before, "the engine was told", 5)
+
+
+def test_a_request_whose_worker_is_killed_before_the_first_word_is_run_again(stack: Stack) -> None:
+    answer = in_background(lambda: stack.openai().chat.completions.create(**body(words=2, wait=2)))
+    stack.wait_until(lambda: published(stack).get("requests_running") == 1, "it runs")
+    stack.kill("engine")
+    stack.start_process("engine")
+
+    assert answer.result(30).choices[0].message.content == "w0 w1 "
+
+
+def test_a_stream_whose_worker_is_killed_ends_with_an_error(stack: Stack) -> None:
+    answer = iter(stream(stack, words=500, pause=0.05))
+    next(answer)
+    next(answer)
+    stack.kill("engine")
+    killed_at = time.monotonic()
+
+    with pytest.raises(openai.APIError, match="went away before it was done"):
+        list(answer)
+    assert time.monotonic() - killed_at < 15
+
+
+def test_without_an_engine_the_answer_is_a_clear_503_at_once(stack: Stack) -> None:
+    stack.kill("engine", signal.SIGTERM)
+
+    asked_at = time.monotonic()
+    with pytest.raises(openai.InternalServerError, match="No engine is running") as raised:
+        stream(stack)
+    assert raised.value.status_code == 503
+    assert int(raised.value.response.headers["Retry-After"]) > 0
+    assert time.monotonic() - asked_at < 5
+    assert stack.health()[1]["engine"]["ok"] is False
+
+
+def test_a_worker_that_is_asked_to_stop_finishes_what_it_runs(stack: Stack) -> None:
+    boot_id = published(stack)["boot_id"]
+    answer = in_background(lambda: stack.openai().chat.completions.create(**body(words=20, pause=0.05)))
+    stack.wait_until(lambda: published(stack).get("requests_running") == 1, "it runs")
+
+    assert stack.kill("engine", signal.SIGTERM) == 0
+    assert answer.result(10).choices[0].finish_reason == "length"
+    assert published(stack) == {}
+    last = json.loads(str(stack.valkey().get(f"ts:final:local:{boot_id}")))
+    assert last["status"] == "stopping"
+
+
+def test_a_restarted_broker_is_found_again_by_everybody(stack: Stack) -> None:
+    stack.restart("valkey", signal.SIGKILL)
+
+    stack.wait_until(lambda: stack.health()[0] == 200, "web and engine are back")
+    answer = stack.wait_until(lambda: _answer_or_none(stack), "a request is answered")
+    assert answer.choices[0].message.content == "w0 w1 w2 "
+
+
+def test_a_stream_over_a_broker_restart_has_no_gap(stack: Stack) -> None:
+    answer = stream(stack, words=60, pause=0.05)
+    words: list[str] = []
+    read = in_background(lambda: _read_into(words, answer))
+    stack.wait_until(lambda: len(words) > 5, "words arrive")
+    stack.restart("valkey", signal.SIGKILL)
+
+    error = read.exception(40)
+    assert error is None or "went away" in str(error)
+    assert words == [f"w{n} " for n in range(60 if error is None else len(words))]
+
+
+def test_without_a_broker_the_answer_is_a_clear_503(stack: Stack) -> None:
+    stack.kill("valkey")
+    with pytest.raises(openai.InternalServerError, match="Valkey, the message broker, cannot be reached"):
+        stream(stack)
+    assert stack.health()[1]["broker"]["ok"] is False
+
+
+def test_more_requests_than_may_wait_are_refused_with_the_time_to_come_back(stack: Stack) -> None:
+    stack.processes["engine"].send_signal(signal.SIGSTOP)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            asked = [pool.submit(stack.openai().chat.completions.create, **body()) for _ in range(4)]
+            refused = stack.wait_until(lambda: [a for a in asked if a.done()], "some are refused", 5)
+            error = refused[0].exception()
+            stack.processes["engine"].send_signal(signal.SIGCONT)
+            others = [a.exception() for a in asked]
+    finally:
+        stack.processes["engine"].send_signal(signal.SIGCONT)
+
+    assert isinstance(error, openai.RateLimitError)
+    assert "2 requests are waiting already" in error.message
+    assert int(error.response.headers["Retry-After"]) > 0
+    assert others.count(None) == 2
+
+
+def test_a_message_that_arrives_for_a_withdrawn_request_is_dropped(stack: Stack) -> None:
+    stack.processes["engine"].send_signal(signal.SIGSTOP)
+    try:
+        headers = {"Authorization": f"Bearer {stack.api_key}"}
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{stack.base_url}/v1/chat/completions", json=body(words=9), headers=headers, timeout=0.5)
+        stack.wait_until(lambda: not list(stack.valkey().scan_iter("ts:request:*")), "the job is withdrawn", 5)
+    finally:
+        stack.processes["engine"].send_signal(signal.SIGCONT)
+
+    before = stack.metrics()
+    assert stack.openai().chat.completions.create(**body(words=1)).choices[0].message.content == "w0 "
+    stack.wait_until(lambda: stack.metrics() != before, "the engine has published")
+    assert published(stack)["requests_running"] == 0
+
+
+def _read_into(words: list[str], answer: Any) -> None:
+    for chunk in answer:
+        if chunk.choices[0].delta.content:
+            words.append(chunk.choices[0].delta.content)
+
+
+def _answer_or_none(stack: Stack) -> Any:
+    try:
+        return stack.openai().chat.completions.create(**body())
+    except openai.APIError:
+        return None

@@ -1,0 +1,156 @@
+"""A whole Tierscope on a home and ports of its own: the Procfile's own commands, started and stopped by a test."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+import redis
+
+ROOT = Path(__file__).parents[2]
+T = TypeVar("T")
+
+
+class Stack:
+    """Processes by their names in the Procfile. `engine_app` replaces the engine worker's Celery application."""
+
+    def __init__(
+        self,
+        home: Path,
+        *,
+        names: Sequence[str] = ("valkey", "web", "engine"),
+        engine_app: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self.home = home
+        self.port = _free_port()
+        self.base_url = f"http://127.0.0.1:{self.port}"
+        self._names = names
+        self._engine_app = engine_app
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("TIERSCOPE_")}
+        for name in ("REDIS_URL", "DATABASE_URL"):
+            kept.pop(name, None)
+        self.env = kept | {
+            "TIERSCOPE_HOME": str(home),
+            "PORT": str(self.port),
+            "PYTHONPATH": str(ROOT),
+            "TIERSCOPE_SAMPLE_TRAFFIC": "0",
+            **(env or {}),
+        }
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    # -- life --------------------------------------------------------------------------------------------------------
+    def start(self, seconds: float = 60) -> None:
+        """Returns when /healthz says that everything is up."""
+        subprocess.run([sys.executable, "manage.py", "firstrun"], cwd=ROOT, env=self.env, check=True, timeout=60)
+        for name in self._names:
+            self.start_process(name)
+        self.wait_until(lambda: self.health()[0] == 200, "the stack is up", seconds)
+
+    def start_process(self, name: str) -> None:
+        argv = [sys.executable, "manage.py", "launch", name]
+        if name == "engine" and self._engine_app:
+            argv = [
+                *(sys.executable, "-m", "celery", "--app", self._engine_app, "worker", "--pool", "threads"),
+                *("--queues", "engine.local", "--hostname", "engine-local@%h", "--concurrency", "32"),
+                *("--loglevel", "INFO", "--without-gossip", "--without-mingle"),
+            ]
+        with self.log(name).open("ab") as log:
+            self.processes[name] = subprocess.Popen(argv, cwd=ROOT, env=self.env, stdout=log, stderr=log)
+
+    def kill(self, name: str, how: signal.Signals = signal.SIGKILL, seconds: float = 40) -> int:
+        """Sends the signal and waits for the end. The exit status."""
+        process = self.processes.pop(name)
+        process.send_signal(how)
+        return process.wait(seconds)
+
+    def restart(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
+        self.kill(name, how)
+        self.start_process(name)
+
+    def stop(self) -> None:
+        for name in ("web", "worker", "engine", "valkey"):
+            if name in self.processes:
+                try:
+                    self.kill(name, signal.SIGTERM)
+                except subprocess.TimeoutExpired:
+                    self.kill_hard(name)
+
+    def kill_hard(self, name: str) -> None:
+        for process in [self.processes.pop(name, None)]:
+            if process is not None:
+                process.kill()
+                process.wait(10)
+
+    def log(self, name: str) -> Path:
+        return self.home / f"{name}.log"
+
+    # -- looks -------------------------------------------------------------------------------------------------------
+    @property
+    def api_key(self) -> str:
+        return (self.home / "api-key").read_text().strip()
+
+    @property
+    def admin_password(self) -> str:
+        return (self.home / "admin-password").read_text().strip()
+
+    @property
+    def database(self) -> Path:
+        return self.home / "tierscope.sqlite3"
+
+    def valkey(self) -> redis.Redis:
+        return redis.Redis(unix_socket_path=str(self.home / "valkey.sock"), decode_responses=True, socket_timeout=5)
+
+    def health(self) -> tuple[int, dict[str, Any]]:
+        try:
+            answer = httpx.get(f"{self.base_url}/healthz", timeout=5)
+            return answer.status_code, answer.json()
+        except (httpx.HTTPError, ValueError):
+            return 0, {}
+
+    def metrics(self) -> str:
+        return httpx.get(f"{self.base_url}/metrics", timeout=10).raise_for_status().text
+
+    def openai(self, **options: Any) -> Any:
+        import openai
+
+        return openai.OpenAI(base_url=f"{self.base_url}/v1", api_key=self.api_key, max_retries=0, **options)
+
+    def manage(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments], cwd=ROOT, env=self.env, capture_output=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode().strip()
+
+    def wait_until(self, is_true: Callable[[], T], what: str, seconds: float = 20) -> T:
+        """`is_true()` as soon as it is; a process that ended meanwhile fails at once, with its log."""
+        deadline = time.monotonic() + seconds
+        while not (found := is_true()):
+            for name, process in self.processes.items():
+                assert process.poll() is None, f"{name} ended with {process.returncode}:\n{self._tail(name)}"
+            assert time.monotonic() < deadline, f"not within {seconds} s: {what}\n{self._tails()}"
+            time.sleep(0.05)
+        return found
+
+    def _tails(self) -> str:
+        return "\n".join(f"--- {name}\n{self._tail(name)}" for name in self.processes)
+
+    def _tail(self, name: str) -> str:
+        with contextlib.suppress(OSError):
+            return self.log(name).read_text(errors="replace")[-2000:]
+        return ""
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
