@@ -19,7 +19,7 @@ def asked_by(user: User | AnonymousUser) -> HttpRequest:
     async def auser() -> User | AnonymousUser:
         return user
 
-    request.auser = auser  # type: ignore[method-assign]
+    request.auser = auser
     return request
 
 

@@ -1,0 +1,143 @@
+"""A real Chromium against the real web process: Valkey, web and a scripted engine worker on a home of their own.
+
+Playwright keeps an event loop running in the thread that started it, which asynchronous tests and Django's database
+would stumble over: it lives no longer than one module of browser tests.
+"""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+
+from tests.e2e.stack import Stack
+
+CHROMIUM_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "/browser/" in str(item.path):
+            item.add_marker(pytest.mark.browser)
+
+
+class SeededStack(Stack):
+    """A stack whose store a test fills by one of the functions of tests/browser/seed.py."""
+
+    seeded: tuple[str, ...] = ()
+
+    def seed(self, *names: str) -> None:
+        self.seeded = names
+        calls = "; ".join(f"seed.{name}()" for name in names)
+        self.manage("shell", "--no-imports", "-c", f"from tests.browser import seed; {calls}")
+
+
+@pytest.fixture(scope="session")
+def pages_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeededStack]:
+    stack = SeededStack(tmp_path_factory.mktemp("pages"), engine_app="tests.e2e.scripted_engine")
+    try:
+        stack.start()
+        yield stack
+    finally:
+        stack.stop()
+
+
+@pytest.fixture
+def seeded(pages_stack: SeededStack) -> SeededStack:
+    """The stack with an hour of known traffic; made anew only after a test stored something else."""
+    if pages_stack.seeded != ("an_hour",):
+        pages_stack.seed("an_hour")
+    return pages_stack
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    path = next(filter(None, map(shutil.which, _NAMES)), None)
+    assert path, "Browser tests need Chromium: install your distribution's package (Debian: apt-get install chromium)."
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def session(chromium: Browser, pages_stack: SeededStack) -> Any:
+    """What a browser stores after the admin logged in."""
+    context = chromium.new_context(base_url=pages_stack.base_url)
+    log_in(context.new_page(), pages_stack.admin_password)
+    state = context.storage_state()
+    context.close()
+    return state
+
+
+def log_in(page: Page, password: str) -> None:
+    page.goto("/login/")
+    page.get_by_label("User name").fill("admin")
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_url("**/")
+
+
+@dataclass
+class Watch:
+    """What a page must never do: write errors to the console, or ask another host."""
+
+    host: str
+    problems: list[str] = field(default_factory=list)
+
+    def over(self, page: Page) -> None:
+        page.on("console", self._hear)
+        page.on("pageerror", lambda error: self.problems.append(f"uncaught: {error}"))
+        page.on("request", self._see)
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.problems.append(f"{message.type}: {message.text} ({message.location['url']})")
+
+    def _see(self, request: Request) -> None:
+        address = urlsplit(request.url)
+        if address.scheme in ("http", "https", "ws", "wss") and address.netloc != self.host:
+            self.problems.append(f"asked another host: {request.url}")
+
+
+@dataclass
+class Visits:
+    """Opens pages as the logged-in admin, each in a browser window of its own, all of them watched."""
+
+    chromium: Browser
+    stack: SeededStack
+    session: Any
+    watch: Watch
+
+    def open(self, path: str, *, width: int = 1400, height: int = 900, logged_in: bool = True, **options: Any) -> Page:
+        context = self.chromium.new_context(
+            base_url=self.stack.base_url,
+            storage_state=self.session if logged_in else None,
+            viewport={"width": width, "height": height},
+            **options,
+        )
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        self.watch.over(page)
+        page.goto(path)
+        return page
+
+    def overview(self, query: str = "?range=1h", **options: Any) -> Page:
+        """The overview, once all of it is drawn."""
+        page = self.open(f"/{query}", **options)
+        page.wait_for_selector("body[data-ready]")
+        return page
+
+
+@pytest.fixture
+def visits(chromium: Browser, pages_stack: SeededStack, session: Any) -> Iterator[Visits]:
+    """At the end nothing may have gone wrong in any page; who provokes an error takes it from `watch.problems`."""
+    watch = Watch(urlsplit(pages_stack.base_url).netloc)
+    yield Visits(chromium, pages_stack, session, watch)
+    for context in chromium.contexts:
+        context.close()
+    assert watch.problems == []
