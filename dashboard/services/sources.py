@@ -33,7 +33,10 @@ def add_source(name: str, url: str, *, kind: str, interval_seconds: int, now: da
 
 def check_url(url: str) -> None:
     """Raises ValidationError unless `url` is an http(s) address without credentials (they would be shown in pages)."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValidationError({"url": "Enter the metrics address, like http://gpu-7:8000/metrics."})
     if parts.username or parts.password:

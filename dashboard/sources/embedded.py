@@ -7,12 +7,16 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import redis
 
 from dashboard import valkey
+
+# Keys live for an hour (valkey.FINAL_TTL_SECONDS). What is older all the same, say after a clock jumped, belongs to a
+# run that may be forgotten already (services/retention.py): it would be counted a second time.
+MAX_AGE = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,11 @@ def published(connection: redis.Redis, now: datetime) -> tuple[list[Published], 
         except (ValueError, KeyError, TypeError) as error:
             problems.append(f"{key} holds no engine snapshot ({type(error).__name__}: {error}).")
             continue
-        if entry.exposition and _is_newer(entry, newest.get((entry.engine, entry.boot_id))):
+        if (
+            entry.exposition
+            and entry.at > now - MAX_AGE
+            and _is_newer(entry, newest.get((entry.engine, entry.boot_id)))
+        ):
             newest[entry.engine, entry.boot_id] = entry
     return sorted(newest.values(), key=lambda entry: (entry.at, entry.engine)), problems
 

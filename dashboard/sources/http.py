@@ -21,7 +21,7 @@ def fetch(
     url: str, *, transport: httpx.BaseTransport | None = None, clock: Callable[[], float] = time.monotonic
 ) -> str:
     """The text at `url`. Raises ScrapeError."""
-    host = urlsplit(url).hostname or url
+    host = _host(url)
     try:
         with (
             httpx.Client(timeout=TIMEOUT, follow_redirects=False, transport=transport, trust_env=False) as client,
@@ -33,6 +33,13 @@ def fetch(
         raise ScrapeError(f"{host} did not answer within {TIMEOUT.read:g} s.") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise ScrapeError(f"{host} could not be read: {error or type(error).__name__}.") from None
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or url
+    except ValueError:
+        raise ScrapeError(f"{url} could not be read: it is no address.") from None
 
 
 def _check_status(response: httpx.Response, host: str) -> None:

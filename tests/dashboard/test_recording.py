@@ -13,7 +13,7 @@ from dashboard.services.integrity import check
 from dashboard.services.recording import claim, due_source_ids, next_due, publish_tick, record
 from dashboard.services.sources import ensure_embedded
 from dashboard.sources.http import ScrapeError
-from tests.dashboard.told import Engine, moment, stored
+from tests.dashboard.told import Engine, moment, stored, telling
 
 pytestmark = pytest.mark.usefixtures("valkey", "store")
 
@@ -250,9 +250,7 @@ def test_a_negative_or_missing_number_is_no_restart() -> None:
     for second in (0, 10, 20, 30):
         text = f'vllm:prefix_cache_queries_total{{engine="0",model_name="m"}} {next(texts)}\n'
         Source.objects.filter(pk=source.pk).update(due_at=moment(START + second))
-        record(
-            source.pk, now=moment(START + second), connection=valkey.client(), fetch_text=lambda url, text=text: text
-        )
+        record(source.pk, now=moment(START + second), connection=valkey.client(), fetch_text=telling(text))
     assert stored(10)["prompt_tokens", ""] == 30
 
 
@@ -273,7 +271,9 @@ def test_scrapes_that_come_a_little_late_leave_no_bucket_empty() -> None:
 
 
 def test_open_pages_are_told_after_a_recording() -> None:
-    listener = valkey.client().pubsub(ignore_subscribe_messages=True)
+    listener = valkey.client().pubsub(  # type: ignore[no-untyped-call]
+        ignore_subscribe_messages=True
+    )
     listener.subscribe(valkey.TICK_CHANNEL)
     listener.get_message(timeout=1)
     publish_tick(valkey.client(), 7)

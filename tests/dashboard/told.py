@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from dashboard import valkey
@@ -14,6 +14,11 @@ BOUNDS = ("0.1", "1.0", "+Inf")
 
 def moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, tz=UTC)
+
+
+def telling(text: str) -> Callable[[str], str]:
+    """A fetch that finds `text` at every address."""
+    return lambda url: text
 
 
 class Engine:

@@ -1,0 +1,134 @@
+"""Watching another engine over real HTTP: limits, redirects, refusals; and how a source is added."""
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import httpx
+import pytest
+from django.core.exceptions import ValidationError
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from dashboard import valkey
+from dashboard.models import Bucket, Source
+from dashboard.services.recording import record
+from dashboard.services.sources import add_source, ensure_embedded
+from dashboard.sources import http
+from dashboard.sources.http import ScrapeError, fetch
+
+TEXT = (Path(__file__).parent / "expositions" / "vllm-0.32.0-cpu-after.txt").read_text()
+
+
+class _Engine(BaseHTTPRequestHandler):
+    """Serves what the path asks for."""
+
+    def do_GET(self) -> None:
+        status = {"/moved": 302, "/broken": 500}.get(self.path, 200)
+        body = b"x" * 5000 if self.path == "/large" else TEXT.encode()
+        self.send_response(status)
+        if status == 302:
+            self.send_header("Location", "/metrics")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.path == "/silent":
+            threading.Event().wait(1)
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def engine_url() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Engine)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_metrics_text_is_fetched_whole(engine_url: str) -> None:
+    assert fetch(f"{engine_url}/metrics") == TEXT
+
+
+@pytest.mark.parametrize(("path", "sentence"), [("/moved", "a redirect"), ("/broken", "answered 500; expected 200")])
+def test_an_answer_that_is_no_metrics_text_is_told(engine_url: str, path: str, sentence: str) -> None:
+    with pytest.raises(ScrapeError, match=sentence):
+        fetch(engine_url + path)
+
+
+def test_an_answer_without_end_is_cut_off(engine_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "MAX_BYTES", 4000)
+    with pytest.raises(ScrapeError, match="the most that is read"):
+        fetch(f"{engine_url}/large")
+
+
+def test_a_silent_engine_is_given_up(engine_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "TIMEOUT", httpx.Timeout(0.1))
+    with pytest.raises(ScrapeError, match="did not answer within"):
+        fetch(f"{engine_url}/silent")
+
+
+def test_a_trickling_engine_is_given_up(engine_url: str) -> None:
+    clock = iter([0.0, 11.0, 12.0, 13.0]).__next__
+    with pytest.raises(ScrapeError, match="still sending after 10 s"):
+        fetch(f"{engine_url}/metrics", clock=clock)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:1/metrics", "http://[broken", "ftp://x/y", "http://nowhere.invalid/"]
+)
+def test_an_engine_that_is_not_there_is_told_in_a_sentence(url: str) -> None:
+    with pytest.raises(ScrapeError, match=r"could not be read"):
+        fetch(url)
+
+
+@pytest.mark.usefixtures("valkey")
+@pytest.mark.django_db
+def test_a_real_engine_is_watched_from_its_first_scrape_on(engine_url: str) -> None:
+    call_command("addsource", "prod", f"{engine_url}/metrics", "--interval", "5")
+    source = Source.objects.get(name="prod")
+    assert record(source.pk, now=timezone.now(), connection=valkey.client())
+    source.refresh_from_db()
+    assert source.last_error == ""
+    assert source.last_ok_at is not None
+    observed = Bucket.objects.get(series__metric="scrapes", resolution=86400)
+    assert (observed.series.engine, observed.series.model_name) == ("prod/0", "smollm2")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("name", "url", "interval", "sentence"),
+    [
+        ("prod", "gpu-7:8000/metrics", 10, "Enter the metrics address"),
+        ("prod", "http://[broken", 10, "Enter the metrics address"),
+        ("prod", "file:///etc/passwd", 10, "Enter the metrics address"),
+        ("prod", "http://ana:secret@gpu-7/metrics", 10, "Leave the user name and password out"),
+        ("no spaces", "http://gpu-7:8000/metrics", 10, "valid value"),
+        ("prod", "http://gpu-7:8000/metrics", 0, "greater than or equal to 1"),
+    ],
+)
+def test_a_source_that_cannot_be_watched_is_refused_with_a_sentence(
+    name: str, url: str, interval: int, sentence: str
+) -> None:
+    with pytest.raises(CommandError, match=sentence):
+        call_command("addsource", name, url, "--interval", str(interval))
+    assert not Source.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_name_is_watched_once() -> None:
+    add_source("prod", "http://gpu-7/metrics", kind="auto", interval_seconds=10, now=timezone.now())
+    with pytest.raises(ValidationError, match="already exists"):
+        add_source("prod", "http://gpu-8/metrics", kind="auto", interval_seconds=10, now=timezone.now())
+
+
+@pytest.mark.django_db
+def test_the_embedded_source_is_made_once() -> None:
+    assert ensure_embedded() == ensure_embedded()
+    assert Source.objects.count() == 1
