@@ -29,12 +29,15 @@ class Probe:
             return False
 
     def engine_progress(self) -> str:
-        """ "loading the model: dequantising (40 %)", or "" while nobody tells."""
+        """How far the model is, or why it cannot be loaded; "" while nobody tells."""
         state = self._read(self.engine_key)
-        if state.get("status") != "loading":
-            return ""
         text, share = state.get("progress") or ("starting", 0.0)
-        return f"loading the model: {text} ({share:.0%})"
+        match state.get("status"):
+            case "loading":
+                return f"loading the model: {text} ({share:.0%})"
+            case "failed":
+                return f"The engine cannot start: {text}"
+        return ""
 
     def traffic_progress(self) -> str:
         """ "sample traffic: 12 of 60 requests sent", or "" when none was asked for."""
