@@ -1,0 +1,53 @@
+"""What the launcher prints and passes on."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from scripts.environment import Environment, unknown_names
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Environment:
+    (tmp_path / "admin-password").write_text("s3cret\n")
+    return Environment(
+        home=tmp_path,
+        bind="127.0.0.1",
+        port=8000,
+        url="http://127.0.0.1:8000",
+        redis_url="unix:///nowhere",
+        is_valkey_embedded=True,
+        engine_key="engine",
+        traffic_key="traffic",
+    )
+
+
+def test_the_password_is_printed_at_the_first_start_only(env: Environment) -> None:
+    assert "s3cret" in env.welcome(is_new=True)
+    assert "s3cret" not in env.welcome(is_new=False)
+
+
+def test_every_start_says_where_to_go_and_where_the_secrets_are(env: Environment) -> None:
+    text = env.welcome(is_new=False)
+    assert "http://127.0.0.1:8000/" in text
+    assert "log in as admin" in text
+    assert str(env.home / "admin-password") in text
+    assert str(env.home / "api-key") in text
+
+
+def test_python_in_the_procfile_is_the_one_that_runs_the_launcher(env: Environment) -> None:
+    first = env.child_variables["PATH"].split(os.pathsep)[0]
+    assert (Path(first) / "python").exists()
+
+
+def test_only_our_own_prefix_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIERSCOPE_TYPO", "1")
+    monkeypatch.setenv("SOMETHING_ELSE", "1")
+    assert unknown_names({"TIERSCOPE_HOME"}) == ["TIERSCOPE_TYPO"]
+
+
+def test_a_valkey_of_somebody_else_is_not_started(env: Environment) -> None:
+    assert replace(env, is_valkey_embedded=False).outside_processes == {"valkey"}
+    assert env.outside_processes == frozenset()
