@@ -14,7 +14,7 @@ _QUEUE_PREFIX = "engine."
 class EngineStep(bootsteps.StartStopStep):
     """Celery's hook. Does nothing in workers that consume no engine queue."""
 
-    requires = {"celery.worker.components:Pool"}
+    requires = ("celery.worker.components:Pool",)
 
     def include_if(self, worker: Any) -> bool:
         return engine_name(worker) is not None

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
-disable_created_metrics()
+disable_created_metrics()  # type: ignore[no-untyped-call]
 registry = CollectorRegistry(auto_describe=False)
 _requests = Counter(
     "tierscope_http_requests_total",

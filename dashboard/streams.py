@@ -8,7 +8,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import redis
 import redis.asyncio
@@ -51,7 +51,7 @@ class StreamWriter:
 
     def _append(self, fields: dict[str, Any]) -> None:
         pipeline = self._connection.pipeline(transaction=False)
-        pipeline.xadd(self._key, fields)
+        pipeline.xadd(self._key, cast(Any, fields))
         pipeline.expire(self._key, valkey.STREAM_TTL_SECONDS)
         pipeline.execute()
 

@@ -68,7 +68,7 @@ async def _by_session(request: HttpRequest) -> Caller:
         raise ApiError(
             401, "Send an API key: “Authorization: Bearer …”. Keys are made in the admin.", code="missing_api_key"
         )
-    if not (user.is_active and user.is_staff):
+    if not getattr(user, "is_staff", False):
         raise ApiError(403, "This account may not send requests to the model.", code="not_staff")
     if request.method not in ("GET", "HEAD") and check_csrf(request) is not None:
         raise ApiError(403, "The CSRF token is missing or wrong; reload the page.", code="csrf_failed")

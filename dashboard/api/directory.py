@@ -33,5 +33,5 @@ async def read_engines(connection: redis.asyncio.Redis) -> dict[str, LiveEngine]
     keys = [key async for key in connection.scan_iter(match=f"{prefix}*", count=500)]
     texts = await connection.mget(keys) if keys else []
     names = (key.removeprefix(prefix) for key in keys)
-    read = {name: read_engine(name, text) for name, text in zip(names, texts, strict=True) if text}
+    read = {name: read_engine(name, str(text)) for name, text in zip(names, texts, strict=True) if text}
     return {name: engine for name, engine in read.items() if engine}

@@ -1,6 +1,6 @@
 """/v1: the endpoints, and an answer in OpenAI's shape for every other address and method under it."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -10,7 +10,7 @@ from django.urls import URLPattern, path, re_path
 from dashboard.api.app import api
 from dashboard.api.errors import ApiError
 
-View = Callable[..., Awaitable[HttpResponseBase]]
+View = Callable[..., Any]
 
 
 async def description(request: HttpRequest) -> HttpResponseBase:
@@ -41,13 +41,13 @@ def _with_own_405(view: View) -> View:
     return wrapped
 
 
-def _endpoint(pattern: URLPattern) -> URLPattern:
-    view: Any = pattern.callback
-    return path(str(pattern.pattern), _outside_of_django(_with_own_405(view)), name=pattern.name)
+def _endpoint(pattern: Any) -> URLPattern:
+    return path(str(pattern.pattern), _outside_of_django(_with_own_405(pattern.callback)), name=pattern.name)
 
 
+_ninja_patterns: list[Any] = api.urls[0]
 urlpatterns = [
-    *(_endpoint(pattern) for pattern in api.urls[0] if pattern.name != "api-root"),
+    *(_endpoint(pattern) for pattern in _ninja_patterns if pattern.name != "api-root"),
     path("openapi.json", _outside_of_django(description), name="openapi"),
     re_path(r"^(?P<rest>.*)$", _outside_of_django(unknown), name="unknown"),
 ]

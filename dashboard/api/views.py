@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
@@ -77,7 +77,7 @@ async def _answer(request: HttpRequest, body: ChatRequest | CompletionRequest, *
             raise _api_error(refused) from None
 
 
-async def _streamed(events: AsyncIterator[Event], shape: Shape) -> StreamingHttpResponse:
+async def _streamed(events: AsyncGenerator[Event, None], shape: Shape) -> StreamingHttpResponse:
     """Waits for the first event, so that a refusal still has its own status."""
     try:
         first = await anext(events)
@@ -89,7 +89,7 @@ async def _streamed(events: AsyncIterator[Event], shape: Shape) -> StreamingHttp
     return response
 
 
-async def _sse(events: AsyncIterator[Event], shape: Shape) -> AsyncIterator[bytes]:
+async def _sse(events: AsyncGenerator[Event, None], shape: Shape) -> AsyncIterator[bytes]:
     async with aclosing(events):
         try:
             async for chunk in as_chunks(events, shape):
@@ -100,7 +100,7 @@ async def _sse(events: AsyncIterator[Event], shape: Shape) -> AsyncIterator[byte
     yield SSE_END
 
 
-async def _chained(first: Event, rest: AsyncIterator[Event]) -> AsyncIterator[Event]:
+async def _chained(first: Event, rest: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
     async with aclosing(rest):
         yield first
         async for event in rest:

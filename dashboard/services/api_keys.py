@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from django.conf import settings
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from dashboard.models import ApiKey
@@ -60,6 +60,7 @@ def hash_key(key: str) -> str:
 
 def _store(name: str, key: str) -> ApiKey:
     try:
-        return ApiKey.objects.create(name=name, prefix=key[:9], hashed_key=hash_key(key))
+        with transaction.atomic():
+            return ApiKey.objects.create(name=name, prefix=key[:9], hashed_key=hash_key(key))
     except IntegrityError:
         raise ValueError(f"There is an API key named “{name}” already; choose another name.") from None

@@ -6,7 +6,7 @@ limits in settings.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, replace
 
 import redis
@@ -67,7 +67,7 @@ class Dispatcher:
         self._clock = clock
         self._num_waiting = 0
 
-    async def answer(self, job: Job) -> AsyncIterator[Event]:
+    async def answer(self, job: Job) -> AsyncGenerator[Event, None]:
         """The events "token" and one "done". Raises DispatchError. Closing the iterator early aborts the run."""
         patience = self._limits.loading_seconds
         has_shown = False

@@ -129,6 +129,7 @@ class ScriptedHost:
             "requests_running": len(self.running),
             "requests_waiting": 0,
             "aborted": sorted(self.aborted),
+            "num_words": self.num_words,
         }
 
 
