@@ -4,36 +4,21 @@ Playwright keeps an event loop running in the thread that started it, which asyn
 would stumble over: it lives no longer than one module of browser tests.
 """
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
-from tests.e2e.stack import Stack
-
-CHROMIUM_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
+from tests.browser.driver import SeededStack, log_in, running_chromium
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "/browser/" in str(item.path):
             item.add_marker(pytest.mark.browser)
-
-
-class SeededStack(Stack):
-    """A stack whose store a test fills by one of the functions of tests/browser/seed.py."""
-
-    seeded: tuple[str, ...] = ()
-
-    def seed(self, *names: str) -> None:
-        self.seeded = names
-        calls = "; ".join(f"seed.{name}()" for name in names)
-        self.manage("shell", "--no-imports", "-c", f"from tests.browser import seed; {calls}")
 
 
 @pytest.fixture(scope="session")
@@ -56,12 +41,8 @@ def seeded(pages_stack: SeededStack) -> SeededStack:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    path = next(filter(None, map(shutil.which, _NAMES)), None)
-    assert path, "Browser tests need Chromium: install your distribution's package (Debian: apt-get install chromium)."
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_ARGUMENTS)
+    with running_chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -72,14 +53,6 @@ def session(chromium: Browser, pages_stack: SeededStack) -> Any:
     state = context.storage_state()
     context.close()
     return state
-
-
-def log_in(page: Page, password: str) -> None:
-    page.goto("/login/")
-    page.get_by_label("User name").fill("admin")
-    page.get_by_label("Password").fill(password)
-    page.get_by_role("button", name="Log in").click()
-    page.wait_for_url("**/")
 
 
 @dataclass

@@ -5,7 +5,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import SeededStack, Visits, log_in
+from tests.browser.conftest import Visits
+from tests.browser.driver import SeededStack, log_in
 
 CHARTS = ("tokens", "hit-rate", "ttft", "residency")
 
