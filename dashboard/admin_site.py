@@ -17,6 +17,7 @@ class TierscopeAdminSite(admin.AdminSite):
     site_title = "Tierscope admin"
     index_title = "Tiers and settings"
     site_url = "/"
+    empty_value_display = "–"
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         may_view = request.user.has_perm("dashboard.view_tiersetting")

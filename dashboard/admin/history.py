@@ -14,11 +14,11 @@ class TierChangeAdmin(ReadOnlyMixin, admin.ModelAdmin[TierChange]):
     date_hierarchy = "at"
     list_per_page = 50
 
-    @admin.display(description="before", empty_value="–")
+    @admin.display(description="before")
     def before(self, change: TierChange) -> str:
         return change.old_value
 
-    @admin.display(description="after", empty_value="–")
+    @admin.display(description="after")
     def after(self, change: TierChange) -> str:
         return change.new_value or ("waiting for the engine" if change.action == "clear" else "")
 

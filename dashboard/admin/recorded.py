@@ -30,7 +30,7 @@ class RequestLogAdmin(ReadOnlyMixin, admin.ModelAdmin[RequestLog]):
     list_per_page = 50
     show_full_result_count = False
 
-    @admin.display(description="TTFT", ordering="ttft_seconds", empty_value="–")
+    @admin.display(description="TTFT", ordering="ttft_seconds")
     def ttft(self, request_log: RequestLog) -> str | None:
         seconds = request_log.ttft_seconds
         return None if seconds is None else f"{seconds * 1000:,.0f} ms"

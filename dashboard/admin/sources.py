@@ -1,5 +1,7 @@
 """Where numbers are read from, and how that goes."""
 
+from datetime import datetime
+
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -15,22 +17,22 @@ from dashboard.selectors.source_states import state_of
 from dashboard.services.source_trial import try_source
 from dashboard.sources.adapter import HIT_TIERS
 
+_HEALTH = ("state", "last_scraped", "last_ok", "took", "samples", "problem")
+
 
 @admin.register(Source)
 class SourceAdmin(admin.ModelAdmin[Source]):
     form = SourceForm
-    list_display = ["name", "kind", "url", "every", "state", "last_ok_at", "took", "last_num_samples", "problem"]
-    list_filter = ["kind", "is_enabled"]
-    search_fields = ["name", "url"]
+    list_display = ["name", "state", "kind", "url", "every", "last_ok", "took", "samples", "problem"]
     fieldsets = [
         (None, {"fields": ["name", "kind", "url", "interval_seconds", "is_enabled"]}),
         (
             "How it goes",
-            {"fields": ["state", "last_scraped_at", "last_ok_at", "took", "last_num_samples", "problem"]},
+            {"fields": _HEALTH},
         ),
     ]
     change_form_template = "admin/dashboard/source/change_form.html"
-    readonly_fields = ["state", "last_scraped_at", "last_ok_at", "took", "last_num_samples", "problem"]
+    readonly_fields = _HEALTH
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.trial_view)
@@ -65,11 +67,23 @@ class SourceAdmin(admin.ModelAdmin[Source]):
     def state(self, source: Source) -> str:
         return state_of(source, timezone.now()).value
 
-    @admin.display(description="took", ordering="last_duration_seconds", empty_value="–")
+    @admin.display(description="last scraped")
+    def last_scraped(self, source: Source) -> datetime | None:
+        return source.last_scraped_at
+
+    @admin.display(description="last well", ordering="last_ok_at")
+    def last_ok(self, source: Source) -> datetime | None:
+        return source.last_ok_at
+
+    @admin.display(description="samples", ordering="last_num_samples")
+    def samples(self, source: Source) -> int | None:
+        return source.last_num_samples
+
+    @admin.display(description="took", ordering="last_duration_seconds")
     def took(self, source: Source) -> str | None:
         seconds = source.last_duration_seconds
         return None if seconds is None else f"{seconds * 1000:,.0f} ms"
 
-    @admin.display(description="last error", empty_value="–")
+    @admin.display(description="last error", empty_value="none")
     def problem(self, source: Source) -> str:
         return source.last_error

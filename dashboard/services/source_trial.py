@@ -33,9 +33,9 @@ def try_source(
             return _embedded(connection, now)
         return _text(fetch_text(source.url), source.kind)
     except (ScrapeError, ExpositionError) as error:
-        return Trial(source.kind, (), (str(error),))
+        return Trial(source.get_kind_display(), (), (str(error),))
     except redis.RedisError as error:
-        return Trial(source.kind, (), (f"Valkey cannot be reached ({type(error).__name__}).",))
+        return Trial(source.get_kind_display(), (), (f"Valkey cannot be reached ({type(error).__name__}).",))
 
 
 def _text(text: str, kind: str) -> Trial:

@@ -23,7 +23,14 @@ function showTier(tier) {
   }
 }
 
+// A list that lacks a tier is older than that tier's engine: the server draws it anew.
+function isIncomplete(panel) {
+  const tiers = panel.engines.flatMap((engine) => engine.tiers);
+  return "all" in root.dataset && tiers.some((tier) => !document.querySelector(`[data-tier="${tier.setting_id}"]`));
+}
+
 function show(panel) {
+  if (isIncomplete(panel)) return location.reload();
   showProblem(panel.problem);
   for (const engine of panel.engines) {
     write(document.querySelector(`[data-engine="${CSS.escape(engine.name)}"] [data-headline]`), engine.headline);
