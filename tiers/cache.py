@@ -302,7 +302,7 @@ class TieredCache:
             self._let_go(copy)
 
     def _lease(self, claim: _Claim, origins: dict[BlockKey, Tier]) -> Lease:
-        """The claim's pins become the lease's; those on slower copies become the loads' (or go, if others load them)."""
+        """The claim's pins become the lease's; those on slower copies the loads' (or go, if others load them)."""
         lease = Lease()
         for copy in claim.copies:
             lease.hit_tiers.append(origins[copy.node.key])

@@ -11,9 +11,9 @@ from tiers.keys import BlockKey
 class Copy:
     """A block's bytes in one level.
 
-    `is_valid`: the bytes are whole; `is_arriving`: they are on their way in. `num_pins`: leases and loads that hold it.
-    `num_readers`: stores that read it. `is_leaving`: it goes as soon as nobody holds or reads it. `is_charged`: it counts
-    against the level's size. `is_detached`: a load that failed; only its slot is left, until its holders let go.
+    `is_valid`: the bytes are whole; `is_arriving`: they are on their way in. `num_pins`: leases and loads that hold
+    it. `num_readers`: stores that read it. `is_leaving`: it goes as soon as nobody holds or reads it. `is_charged`: it
+    counts against the level's size. `is_detached`: a load that failed; only its slot is left, until its holders let go.
     """
 
     __slots__ = (
@@ -41,7 +41,7 @@ class Copy:
 class Node:
     """A block that lies somewhere. `num_children[level]` counts the children with a staying copy in that level."""
 
-    __slots__ = ("key", "parent_key", "parent", "copies", "num_children", "num_child_nodes")
+    __slots__ = ("copies", "key", "num_child_nodes", "num_children", "parent", "parent_key")
 
     def __init__(self, key: BlockKey, parent_key: BlockKey, num_levels: int) -> None:
         self.key = key

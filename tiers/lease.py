@@ -17,7 +17,7 @@ class LeaseState(StrEnum):
 class Lease:
     """Blocks of one request. `hit_tiers[i]` is where block i was when it was first matched for this request."""
 
-    __slots__ = ("block_ids", "hit_tiers", "copies", "owns_slot", "loading", "state")
+    __slots__ = ("block_ids", "copies", "hit_tiers", "loading", "owns_slot", "state")
 
     def __init__(self) -> None:
         self.block_ids: list[int] = []

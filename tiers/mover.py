@@ -1,6 +1,6 @@
-"""Moves blocks between levels: evictions and cascades down, promotions up. Bookkeeping here, bytes on transfer threads.
+"""Moves blocks between levels: evictions and cascades down, promotions up. The bytes move on transfer threads.
 
-Knows nothing about requests; it tells `on_loaded` which gpu copy has arrived or failed. Runs on the stepping thread only.
+Knows nothing about requests; it tells `on_loaded` which gpu copy has arrived or failed. Runs on the stepping thread.
 """
 
 import logging
@@ -93,7 +93,7 @@ class Mover:
             self._delete(copy)
 
     def write_through(self, copy: Copy, *, above: int | None = None) -> None:
-        """Copies of a gpu block for every level that takes blocks as they fill (`above`: only faster ones than that)."""
+        """Copies of a gpu block for every level that takes blocks as they fill (`above`: only faster than that)."""
         for level in self.levels[1:above]:
             is_wanted = level.write_mode is WriteMode.WRITE_THROUGH and level.capacity_blocks > 0
             if is_wanted and copy.node.copies[level.index] is None:

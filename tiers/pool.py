@@ -128,12 +128,12 @@ class CudaPool:
         """A copy of the slot in host memory."""
         with self._moving:
             host = self.tensor[slot].cpu()
-        return memoryview(host.contiguous().view(torch.uint8).flatten().numpy())
+        return memoryview(host.contiguous().view(torch.uint8).flatten().numpy().data)
 
     def fill(self, slot: int, reader: Callable[[memoryview], None]) -> None:
         """`reader` writes into host memory, which is then copied to the slot."""
         host = torch.empty(self.slab.num_bytes, dtype=torch.uint8)
-        reader(memoryview(host.numpy()))
+        reader(memoryview(host.numpy().data))
         with self._moving:
             self.tensor[slot].view(torch.uint8).flatten().copy_(host)
 

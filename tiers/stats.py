@@ -18,7 +18,7 @@ OPS = ("load", "store")
 
 @dataclass(frozen=True)
 class LoadSeconds:
-    """`counts[i]` loads took ≤ `bounds[i]` and more than the bound before; the last count is those above every bound."""
+    """`counts[i]` loads took ≤ `bounds[i]` and more than the bound before; the last count is those above all."""
 
     bounds: tuple[float, ...]
     counts: tuple[int, ...]
