@@ -17,10 +17,10 @@ from typing import IO
 
 import redis
 
-from scripts import environment
+from scripts import earlier, environment
 from scripts.follow import Follower
 from scripts.readiness import Probe
-from scripts.supervision import Program, log_path, read_programs, render, stop_seconds
+from scripts.supervision import Program, config_path, log_path, read_programs, render, stop_seconds
 
 ROOT = Path(__file__).resolve().parents[1]
 _PR_SET_PDEATHSIG = 1
@@ -46,6 +46,7 @@ class Launcher:
         for number in _STOP_SIGNALS:
             signal.signal(number, self._on_signal)
         with lock(self.env.home), Follower(self._logs()):
+            finish_earlier(self.env.home, stop_seconds(self.programs))
             check_port(self.env.bind, self.env.port)
             prepare(self.env.child_variables)
             if self.stopping.is_set():
@@ -97,6 +98,12 @@ def lock(home: Path) -> IO[str]:
     return file
 
 
+def finish_earlier(home: Path, seconds: float) -> None:
+    """Waits for what a killed launcher left: two Valkeys on one socket would lose messages. Raises StartError."""
+    if not earlier.finish(home / "run" / "supervisord.pid", config_path(home), seconds):
+        raise StartError(f"An earlier run with {home} does not stop; end the process in {home}/run/supervisord.pid.")
+
+
 def check_port(bind: str, port: int) -> None:
     """Raises StartError where the web process could not listen."""
     try:
@@ -119,7 +126,7 @@ def prepare(variables: dict[str, str]) -> None:
 
 def start_supervisord(programs: list[Program], env: environment.Environment) -> subprocess.Popen[bytes]:
     """In a session of its own: the terminal's signals reach the launcher only, which stops things in order."""
-    config = env.home / "run" / "supervisord.conf"
+    config = config_path(env.home)
     config.write_text(render(programs, env.home, ROOT))
     command = [sys.executable, "-m", "supervisor.supervisord", "--configuration", str(config)]
     return subprocess.Popen(

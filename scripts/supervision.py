@@ -78,6 +78,10 @@ stdout_logfile_backups={_LOG_BACKUPS}
 """
 
 
+def config_path(home: Path) -> Path:
+    return home / "run" / "supervisord.conf"
+
+
 def log_path(home: Path, name: str) -> Path:
     return home / "logs" / f"{name}.log"
 

@@ -12,6 +12,9 @@ import httpx
 import psutil
 import pytest
 
+from scripts import earlier
+from scripts.supervision import config_path
+
 ROOT = Path(__file__).parents[2]
 _SECONDS = 90
 
@@ -106,4 +109,6 @@ def test_nothing_outlives_a_launcher_that_was_killed(run: Run) -> None:
     assert launcher is not None
     launcher.kill()
     run.launcher.wait(_SECONDS)
+    # The next start waits for what the killed one left.
+    assert earlier.finish(run.home / "run" / "supervisord.pid", config_path(run.home), _SECONDS)
     wait_until(lambda: not run.processes(), "everything is gone", run)
