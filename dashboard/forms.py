@@ -58,6 +58,7 @@ class TierSettingForm(forms.ModelForm[TierSetting]):
         if self.instance.cache_tier == CacheTier.GPU:
             # A block is computed in the GPU tier: there is no moment at which it would be written there.
             self.fields.pop("write_mode", None)
+            self.fields["size"].help_text = "Like 2 GiB or 512 MiB. Attention reads from here, so it cannot be zero."
 
     @property
     def wish(self) -> Wish:
@@ -67,6 +68,8 @@ class TierSettingForm(forms.ModelForm[TierSetting]):
 
     def clean_size(self) -> int:
         num_bytes: int = self.cleaned_data["size"]
+        if num_bytes == 0 and self.instance.cache_tier == CacheTier.GPU:
+            raise forms.ValidationError("The GPU tier cannot be zero: attention reads from it.", code="too_small")
         engine = fleet().engines.get(self.instance.engine)
         live = engine.tiers.get(self.instance.cache_tier) if engine else None
         if live and num_bytes != self.stored.desired_bytes:

@@ -118,8 +118,8 @@ def _difference(
         return "loading", f"Engine {setting.engine} is starting; the setting is applied when it is ready."
     if setting.reason or live.reason:
         return "differs", setting.reason or live.reason
-    # Whole blocks only: an engine that rounds down by less than a block runs with what was asked for.
-    if not 0 <= setting.desired_bytes - live.capacity_bytes < max(live.block_bytes or 0, 1):
+    # Whole blocks only: a size that holds as many blocks as what was asked for is what was asked for.
+    if abs(setting.desired_bytes - live.capacity_bytes) >= max(live.block_bytes or 0, 1):
         return "pending", "Being applied."
     return "applied", ""
 

@@ -92,8 +92,24 @@ def test_more_than_the_machine_has_is_refused_with_the_limit_and_its_reason(admi
 def test_less_than_the_engine_needs_is_refused_with_the_limit(admin: Client, cpu: TierSetting) -> None:
     gpu = TierSetting.objects.get(cache_tier="gpu")
     publish(gpu={"min_bytes": GIB // 2, "min_reason": "one request of the longest length"})
-    page = save(admin, gpu, size="0")
-    assert "needs at least 512 MiB (one request of the longest length); 0 B was asked for." in page
+    page = save(admin, gpu, size="1 MiB")
+    assert "needs at least 512 MiB (one request of the longest length); 1 MiB was asked for." in page
+
+
+def test_the_gpu_tier_cannot_be_switched_off_even_while_its_engine_is_offline(admin: Client, cpu: TierSetting) -> None:
+    gpu = TierSetting.objects.get(cache_tier="gpu")
+    assert "The GPU tier cannot be zero: attention reads from it." in save(admin, gpu, size="0")
+    gpu.refresh_from_db()
+    assert gpu.desired_bytes == GIB
+
+
+@pytest.mark.parametrize("tier", ["cpu", "disk"])
+def test_a_slower_tier_can_be_switched_off(admin: Client, cpu: TierSetting, tier: str) -> None:
+    setting = TierSetting.objects.get(cache_tier=tier)
+    publish(cpu={}, disk={})
+    save(admin, setting, size="0")
+    setting.refresh_from_db()
+    assert setting.desired_bytes == 0
 
 
 def test_another_setting_can_be_changed_while_the_size_is_above_what_the_machine_has_now(
@@ -168,8 +184,11 @@ def test_the_tiers_come_fastest_first(admin: Client) -> None:
     assert [row["cache_tier"] for row in engine["tiers"]] == ["gpu", "cpu", "disk"]
 
 
-def test_a_size_rounded_down_to_whole_blocks_counts_as_applied(admin: Client, cpu: TierSetting) -> None:
-    publish(cpu={"capacity_bytes": GIB - GIB % BLOCK_BYTES})
+@pytest.mark.parametrize("difference", [0, 1, -1, GIB % BLOCK_BYTES, BLOCK_BYTES - 1])
+def test_a_size_within_a_block_of_what_was_asked_for_counts_as_applied(
+    admin: Client, cpu: TierSetting, difference: int
+) -> None:
+    publish(cpu={"capacity_bytes": GIB - difference})
     assert live(admin, "cpu")["state"] == "applied"
 
 
