@@ -49,11 +49,11 @@ def test_only_one_module_of_the_dashboard_imports_the_engine_or_the_tiers() -> N
     assert len(importers) <= 1, f"{importers} import engine or tiers; only the engine host may"
 
 
-def test_the_tiers_need_nothing_but_the_standard_library_numpy_torch_and_xxhash() -> None:
-    allowed = set(sys.stdlib_module_names) | {"tiers", "numpy", "torch", "xxhash"}
+def test_the_tiers_need_little() -> None:
+    # psutil tells what the machine has; redis is for the remote tier alone.
+    allowed = set(sys.stdlib_module_names) | {"tiers", "numpy", "torch", "xxhash", "psutil"}
     for path in modules("tiers"):
-        extra = {"redis"} if path.name == "remote.py" else {"psutil"} if path.name == "limits.py" else set()
-        foreign = set(imported(path)) - allowed - extra
+        foreign = set(imported(path)) - allowed - ({"redis"} if path.name == "remote.py" else set())
         assert not foreign, f"{path.relative_to(ROOT)} imports {', '.join(sorted(foreign))}"
 
 
