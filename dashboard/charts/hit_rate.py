@@ -4,6 +4,7 @@ from typing import Any
 
 from dashboard.charts.palette import LOOKS, tiers_in
 from dashboard.charts.parts import Figure, Number, Values, bars, layout, milliseconds
+from dashboard.charts.words import percent
 
 
 def hit_rate_figure(series: dict[str, Any], step_seconds: int) -> Figure:
@@ -15,7 +16,8 @@ def hit_rate_figure(series: dict[str, Any], step_seconds: int) -> Figure:
         look = LOOKS[tier]
         y = _rounded(series["tiers"][tier])
         bar = bars(look.label, x, y, step_seconds * 1000, look.colour, look.pattern)
-        traces.append(bar | {"hovertemplate": "%{y:.1%}"})
+        reached = series.get("conditional", {}).get(tier)
+        traces.append(bar | {"hovertemplate": "%{y:.1%}%{hovertext}", "hovertext": _of_what_reached(reached, x)})
     total = _total([start + step_seconds * 500 for start in x], _rounded(series["total"]))
     yaxis = {
         "tickformat": ".0%",
@@ -23,6 +25,11 @@ def hit_rate_figure(series: dict[str, Any], step_seconds: int) -> Figure:
         "fixedrange": True,
     }
     return {"data": [*traces, total], "layout": layout(starts, step_seconds, yaxis=yaxis)}
+
+
+def _of_what_reached(rates: Values | None, x: list[int]) -> list[str]:
+    """How good a tier is at what it was asked: tokens that a faster tier had never reached it."""
+    return ["" if rate is None else f", {percent(rate)} of what reached it" for rate in (rates or [None] * len(x))]
 
 
 def _total(x: list[int], y: list[Number | None]) -> dict[str, Any]:

@@ -64,11 +64,15 @@ def _alone(y: Values) -> Iterator[bool]:
         yield value is not None and before is None and after is None
 
 
-def unobserved(starts: Sequence[int], step_seconds: int, values: Values) -> list[dict[str, Any]]:
+# A bucket that has just begun may still be observed: recordings come every 10 s, and one may be a little late.
+_SETTLED_SECONDS = 15
+
+
+def unobserved(starts: Sequence[int], step_seconds: int, values: Values, now: float) -> list[dict[str, Any]]:
     """Shaded stretches for the buckets in which no source was seen: they are unknown, not zero."""
     shapes: list[dict[str, Any]] = []
     for start, value in zip(starts, values, strict=True):
-        if value is not None:
+        if value is not None or start + step_seconds > now - _SETTLED_SECONDS:
             continue
         if shapes and shapes[-1]["x1"] == start * 1000:
             shapes[-1]["x1"] += step_seconds * 1000

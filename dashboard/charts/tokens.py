@@ -22,7 +22,7 @@ def tokens_figure(series: dict[str, Any], step_seconds: int, now: float) -> Figu
         )
     yaxis = {"rangemode": "tozero", "tickformat": "~s", "minallowed": 0}
     figure_layout = layout(starts, step_seconds, yaxis=yaxis)
-    figure_layout["shapes"] = unobserved(starts, step_seconds, series["prompt"])
+    figure_layout["shapes"] = unobserved(starts, step_seconds, series["prompt"], now)
     return {"data": traces, "layout": figure_layout}
 
 

@@ -48,6 +48,17 @@ def test_what_was_not_observed_is_blank_and_shaded_not_zero() -> None:
     assert [(shape["x0"], shape["x1"]) for shape in figure["layout"]["shapes"]] == [(1_020_000, 1_030_000)]
 
 
+def test_a_bucket_that_has_just_begun_is_not_yet_called_unobserved() -> None:
+    figure = tokens_figure(tokens(prompt=[1, 1, 1, None]), 10, now=1045.0)
+    assert figure["layout"]["shapes"] == []
+
+
+def test_a_tiers_bar_also_says_how_much_of_what_reached_it_was_a_hit() -> None:
+    series = {"starts": [1000, 1010], "total": [0.6, None], "tiers": {"cpu": [0.3, None]}}
+    figure = hit_rate_figure(series | {"conditional": {"cpu": [0.75, None]}}, 10)
+    assert figure["data"][0]["hovertext"] == [", 75.0 % of what reached it", ""]
+
+
 def test_neighbouring_unobserved_buckets_are_one_shaded_stretch() -> None:
     figure = tokens_figure(tokens(prompt=[1, None, None, 1]), 10, NOW)
     assert [(shape["x0"], shape["x1"]) for shape in figure["layout"]["shapes"]] == [(1_010_000, 1_030_000)]
@@ -142,7 +153,7 @@ def test_any_series_becomes_a_figure_whose_json_is_valid(rows: list[tuple[int | 
         "computed": columns[1],
         "hit": {"cpu": columns[2]},
     }
-    figure = tokens_figure(series, step, now=float(step * len(rows)))
+    figure = tokens_figure(series, step, now=float(step * len(rows) + 15))
     json.dumps(figure, allow_nan=False)
     blanks = sum((shape["x1"] - shape["x0"]) // (step * 1000) for shape in figure["layout"]["shapes"])
     assert blanks == columns[0].count(None)

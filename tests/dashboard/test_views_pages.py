@@ -66,7 +66,7 @@ def test_a_wrong_period_shows_the_default_and_says_so(browser: Client) -> None:
     assert 'data-range="15m" aria-current="true"' in html
 
 
-def test_only_staff_see_the_way_to_the_admin(browser: Client) -> None:
+def test_only_staff_see_the_way_to_the_admin_and_the_chat(browser: Client) -> None:
     assert "/admin/" not in text(browser, "/")
     User.objects.filter(username="ada").update(is_staff=True)
     assert "/admin/" in text(browser, "/")
@@ -120,3 +120,10 @@ def test_the_vendored_plotly_has_its_licence_and_version_beside_it() -> None:
     assert re.search(r"plotly\.js.*v4\.1\.1", script.read_text()[:200])
     assert script.name in (ROOT / "templates/overview.html").read_text()
     assert (ROOT / "static/vendor/plotly-LICENSE.txt").read_text().startswith("MIT License")
+
+
+def test_the_overview_names_every_module_that_its_script_imports(browser: Client) -> None:
+    html = text(browser, "/")
+    modules = {path.relative_to(ROOT / "static").as_posix() for path in (ROOT / "static/js/overview").glob("*.js")}
+    modules |= {path.relative_to(ROOT / "static").as_posix() for path in (ROOT / "static/js/lib").glob("*.js")}
+    assert {module for module in modules if f"/static/{module}" not in html} == set()

@@ -92,7 +92,7 @@ export function markStale(isStale) {
 
 export function startCharts() {
   for (const chart of $$(".chart")) {
-    $(".plot", chart).append(h("div", { class: "message", hidden: true }));
+    $(".plot", chart).append(h("div", { class: "message" }, "Loading"));
     $("details", chart).addEventListener("toggle", () => fillTable(chart));
   }
   document.addEventListener("themechange", () => $$(".chart").forEach(draw));

@@ -2,8 +2,9 @@
 
 import { getJson } from "../lib/api.js";
 import { $ } from "../lib/dom.js";
-import { refreshCharts, startCharts } from "./charts.js";
+import { markStale, refreshCharts, startCharts } from "./charts.js";
 import { startFilters } from "./filters.js";
+import { startHints } from "../lib/hints.js";
 import { startLive } from "./live.js";
 import { current } from "./query.js";
 import { showError, showState, startSampleButton } from "./state.js";
@@ -27,11 +28,13 @@ async function refresh() {
     return true;
   } catch (error) {
     showError(error.message);
+    markStale(true);
     return false;
   }
 }
 
 startFilters();
+startHints();
 startCharts();
 startSampleButton(refresh);
 document.addEventListener("querychange", refresh);
