@@ -16,14 +16,18 @@ def buckets(
     period: Period, metrics: Collection[str], *, engine: str | None, model_name: str | None
 ) -> QuerySet[Bucket]:
     """The period's buckets of these metrics at the period's resolution."""
+    return in_period(period).filter(series__in=series_of(metrics, engine=engine, model_name=model_name))
+
+
+def in_period(period: Period) -> QuerySet[Bucket]:
+    return Bucket.objects.filter(resolution=period.resolution, start_at__gte=period.start, start_at__lt=period.end)
+
+
+def series_of(metrics: Collection[str], *, engine: str | None, model_name: str | None) -> QuerySet[Series]:
     series = Series.objects.filter(metric__in=metrics)
     if engine:
         series = series.filter(engine=engine)
-    if model_name:
-        series = series.filter(model_name=model_name)
-    return Bucket.objects.filter(
-        series__in=series, resolution=period.resolution, start_at__gte=period.start, start_at__lt=period.end
-    )
+    return series.filter(model_name=model_name) if model_name else series
 
 
 def sums(rows: QuerySet[Bucket], period: Period, *by: str) -> list[tuple[Any, ...]]:

@@ -8,7 +8,7 @@ from django.db.models import Sum
 
 from dashboard.selectors.latency import known_bounds, quantile
 from dashboard.selectors.period import Period
-from dashboard.selectors.store import Metric, buckets, in_tier_order
+from dashboard.selectors.store import Metric, in_period, in_tier_order, series_of
 
 _COUNTS = (Metric.PROMPT_TOKENS, Metric.COMPUTED_TOKENS, Metric.GENERATED_TOKENS, Metric.REQUESTS, Metric.PREEMPTIONS)
 
@@ -48,22 +48,23 @@ def _totals(period: Period, engine: str | None, model_name: str | None) -> dict[
 
 
 def _read(period: Period, engine: str | None, model_name: str | None) -> _Sums:
-    rows = buckets(
-        period, (*_COUNTS, Metric.SCRAPES, Metric.HIT_TOKENS, Metric.TTFT), engine=engine, model_name=model_name
-    )
-    columns = ("series__metric", "series__cache_tier", "series__detail")
+    """Grouped by series, as the index is sorted: joining each of 200,000 rows to its series takes thrice as long."""
+    series = series_of((*_COUNTS, Metric.SCRAPES, Metric.HIT_TOKENS, Metric.TTFT), engine=engine, model_name=model_name)
+    names = {pk: row for pk, *row in series.values_list("pk", "metric", "cache_tier", "detail")}
+    sums = in_period(period).filter(series__in=list(names)).values_list("series_id").annotate(Sum("value"))
     found = _Sums()
-    for metric, tier, detail, total in rows.values_list(*columns).annotate(total=Sum("value")).order_by(*columns):
+    for series_id, total in sums:
+        metric, tier, detail = names[series_id]
         _sort_out(found, metric, tier, detail, int(total))
     return found
 
 
 def _sort_out(found: _Sums, metric: str, tier: str, detail: str, total: int) -> None:
     if metric == Metric.HIT_TOKENS:
-        found.hits[tier] = total
+        found.hits[tier] = found.hits.get(tier, 0) + total
     elif metric == Metric.TTFT:
         found.ttft[float(detail)] += total
     else:
         found.counts[metric] += total
     if metric == Metric.REQUESTS:
-        found.reasons[detail] = total
+        found.reasons[detail] = found.reasons.get(detail, 0) + total

@@ -1,0 +1,84 @@
+"""Builds a store with a year of series in a SQLite file, as the recorder would have left it. Measures nothing.
+
+Filled with one recursive INSERT a series and resolution: a year of 10 s scrapes through the recorder would take hours.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection, connections
+
+from dashboard.models import Series, Source
+from dashboard.selectors.kept import kept_seconds, retention
+
+DAY = 86400
+NOW = 1_800_000_000 // DAY * DAY + 12 * 3600
+ENGINES = ("local", "east/0", "east/1")
+TIERS = ("gpu", "cpu", "disk", "remote")
+LES = ("0.02", "0.05", "0.1", "0.25", "0.5", "1.0", "2.5", "5.0", "10.0", "+Inf")
+_MEAN = 100  # an amount a bucket of 10 s
+
+
+@contextmanager
+def a_year() -> Iterator[int]:
+    """The default connection goes to the filled store; its number of buckets."""
+    own_settings, own_connection = connections.settings["default"], connections["default"]
+    with TemporaryDirectory(prefix="tierscope-bench-") as folder:
+        name = str(Path(folder) / "year.sqlite3")
+        options = settings.DATABASES["default"].get("OPTIONS", {})
+        connections.settings["default"] = {
+            **own_settings,
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": name,
+            "OPTIONS": options,
+        }
+        del connections["default"]
+        try:
+            call_command("migrate", verbosity=0)
+            yield _fill()
+        finally:
+            connections["default"].close()
+            connections.settings["default"] = own_settings
+            connections["default"] = own_connection
+
+
+def _fill() -> int:
+    series_ids = list(_series())
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA synchronous=OFF")
+        for resolution, seconds in kept_seconds(retention()).items():
+            start = (NOW - min(seconds, 365 * DAY)) // DAY * DAY
+            for series_id in series_ids:
+                cursor.execute(_INSERT, [start, resolution, NOW, series_id, resolution, _MEAN * resolution // 10])
+        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        cursor.execute("SELECT COUNT(*) FROM dashboard_bucket")
+        return int(cursor.fetchone()[0])
+
+
+_INSERT = """
+WITH RECURSIVE starts(at) AS (SELECT %s UNION ALL SELECT at + %s FROM starts WHERE at < %s)
+INSERT INTO dashboard_bucket (series_id, resolution, start_at, value, num_samples)
+SELECT %s, %s, at, %s + (at / 7) %% 50, 1 FROM starts
+"""
+
+
+def _series() -> Iterator[int]:
+    source = Source.objects.create(name="bench", kind=Source.Kind.EMBEDDED)
+    for engine in ENGINES:
+        for metric, tier, detail in _facts():
+            row = {"metric": metric, "cache_tier": tier, "detail": detail}
+            yield Series.objects.create(source=source, engine=engine, model_name="m", **row).pk
+
+
+def _facts() -> Iterator[tuple[str, str, str]]:
+    for metric in ("scrapes", "prompt_tokens", "computed_tokens", "generated_tokens"):
+        yield metric, "", ""
+    for tier in TIERS:
+        for metric in ("hit_tokens", "resident_tokens", "capacity_tokens"):
+            yield metric, tier, ""
+        yield from (("ttft", tier, bound) for bound in LES)
+    yield "requests", "", "stop"

@@ -1,0 +1,80 @@
+"""Does the data of a chart over 30 days × 4 tiers × 3 engines come within 100 ms from SQLite with a year in the store?
+
+The reference is a bare SQL sum over the same rows, in the same run: what the database alone needs to look at them.
+"""
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
+
+from bench.result import Result
+
+BAR_MS = 100.0
+ROUNDS = 25
+
+
+def run() -> Iterator[Result]:
+    import django
+
+    django.setup()
+    from bench._year import NOW, a_year
+    from dashboard.selectors import latency, period, residency, tokens, totals
+
+    with a_year() as num_buckets:
+        month = period.last(30 * 86400, now=NOW)
+        charts: dict[str, tuple[Callable[[], Any], str]] = {
+            "tokens": (lambda: tokens.token_series(month), "'scrapes','prompt_tokens','computed_tokens','hit_tokens'"),
+            "hit rate": (
+                lambda: tokens.hit_rate_series(month),
+                "'scrapes','prompt_tokens','computed_tokens','hit_tokens'",
+            ),
+            "residency": (lambda: residency.residency_series(month), "'resident_tokens','capacity_tokens'"),
+            "ttft": (lambda: latency.ttft_series(month), "'ttft'"),
+            "totals": (
+                lambda: totals.totals(month),
+                "'scrapes','prompt_tokens','computed_tokens','hit_tokens','generated_tokens','requests','ttft'",
+            ),
+        }
+        for name, (draw, metrics) in charts.items():
+            yield _compare(f"30 days of {name}, {num_buckets:,} buckets, p50", draw, _bare_sum(month, metrics), 0.5)
+            yield _compare(f"30 days of {name}, p95", draw, _bare_sum(month, metrics), 0.95)
+
+
+def _bare_sum(period: Any, metrics: str) -> Callable[[], Any]:
+    from django.db import connection
+
+    sql = (
+        "SELECT SUM(value) FROM dashboard_bucket WHERE series_id IN "  # noqa: S608 (constants of this file)
+        f"(SELECT id FROM dashboard_series WHERE metric IN ({metrics})) "
+        "AND resolution = %s AND start_at >= %s AND start_at < %s"
+    )
+
+    def query() -> Any:
+        with connection.cursor() as cursor:
+            cursor.execute(sql, [period.resolution, period.start, period.end])
+            return cursor.fetchone()
+
+    return query
+
+
+def _compare(name: str, ours: Callable[[], Any], reference: Callable[[], Any], share: float) -> Result:
+    milliseconds, reference_ms = _quantile(ours, share), _quantile(reference, share)
+    ratio = milliseconds / reference_ms
+    is_ok = milliseconds <= BAR_MS
+    return Result(name, milliseconds, reference_ms, "a bare SQL sum", "ms", ratio, f"≤ {BAR_MS:g} ms", is_ok)
+
+
+def _quantile(call: Callable[[], Any], share: float) -> float:
+    call()
+    times = sorted(_milliseconds(call) for _ in range(ROUNDS))
+    return statistics.quantiles(times, n=20, method="inclusive")[round(share * 20) - 1]
+
+
+def _milliseconds(call: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    call()
+    return (time.perf_counter() - began) * 1000
