@@ -22,6 +22,7 @@ class Environment:
     is_valkey_embedded: bool
     engine_key: str
     traffic_key: str
+    traffic_lock: str
 
     @property
     def password_file(self) -> Path:
@@ -78,6 +79,7 @@ def read() -> Environment:
         is_valkey_embedded=settings.VALKEY_IS_EMBEDDED,
         engine_key=valkey.engine_key(settings.ENGINE_NAME),
         traffic_key=valkey.SAMPLE_TRAFFIC_KEY,
+        traffic_lock=valkey.SAMPLE_TRAFFIC_LOCK,
     )
 
 

@@ -1,7 +1,7 @@
 """What is being waited for after the start, in words for a person. Knows nothing about how processes are supervised."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -10,14 +10,17 @@ import redis
 _TIMEOUT_SECONDS = 2
 
 
-@dataclass(frozen=True)
+@dataclass
 class Probe:
-    """Asks the running set how far it is. `engine_key` and `traffic_key` hold JSON in Valkey."""
+    """Asks the running set how far it is. `engine_key` and `traffic_key` hold JSON in Valkey, `traffic_lock` is there
+    while sample traffic is sent."""
 
     url: str
     valkey: redis.Redis
     engine_key: str
     traffic_key: str
+    traffic_lock: str
+    _saw_traffic: bool = field(default=False, init=False)
 
     def is_ready(self) -> bool:
         """True once all that a request needs answers. Not asked before the engine is up: each 503 would be logged."""
@@ -40,9 +43,16 @@ class Probe:
         return ""
 
     def traffic_progress(self) -> str:
-        """ "sample traffic: 12 of 60 requests sent", or "" when none was asked for."""
-        state = self._read(self.traffic_key)
+        """ "sample traffic: 12 of 60 requests sent"; "" before any is sent: how an earlier run ended is no news."""
+        self._saw_traffic = self._saw_traffic or self._exists(self.traffic_lock)
+        state = self._read(self.traffic_key) if self._saw_traffic else {}
         return f"sample traffic: {state['message']}" if state.get("message") else ""
+
+    def _exists(self, key: str) -> bool:
+        try:
+            return bool(self.valkey.exists(key))
+        except redis.RedisError:
+            return False
 
     def _read(self, key: str) -> dict[str, Any]:
         try:

@@ -75,6 +75,7 @@ class Launcher:
             redis.Redis.from_url(self.env.redis_url, decode_responses=True, socket_timeout=2),
             self.env.engine_key,
             self.env.traffic_key,
+            self.env.traffic_lock,
         )
         is_ready, said = False, ""
         while not self.stopping.wait(_POLL_SECONDS) and supervisord.poll() is None:

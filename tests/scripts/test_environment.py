@@ -21,6 +21,7 @@ def env(tmp_path: Path) -> Environment:
         is_valkey_embedded=True,
         engine_key="engine",
         traffic_key="traffic",
+        traffic_lock="lock",
     )
 
 

@@ -36,7 +36,7 @@ def web_url() -> Iterator[str]:
 
 @pytest.fixture
 def probe(valkey: str, web_url: str) -> Probe:
-    return Probe(web_url, redis.Redis.from_url(valkey, decode_responses=True), "engine", "traffic")
+    return Probe(web_url, redis.Redis.from_url(valkey, decode_responses=True), "engine", "traffic", "lock")
 
 
 def publish(probe: Probe, **state: object) -> None:
@@ -67,12 +67,17 @@ def test_why_an_engine_cannot_start_is_told(probe: Probe) -> None:
 
 
 def test_the_sample_traffic_is_told(probe: Probe) -> None:
-    assert probe.traffic_progress() == ""
+    probe.valkey.set("traffic", json.dumps({"message": "done, 57 requests sent"}))
+    assert probe.traffic_progress() == "", "that was an earlier run"
+    probe.valkey.set("lock", "1")
     probe.valkey.set("traffic", json.dumps({"message": "3 of 57 requests sent"}))
     assert probe.traffic_progress() == "sample traffic: 3 of 57 requests sent"
+    probe.valkey.delete("lock")
+    probe.valkey.set("traffic", json.dumps({"message": "done, 57 requests sent"}))
+    assert probe.traffic_progress() == "sample traffic: done, 57 requests sent"
 
 
 def test_a_valkey_that_is_away_is_no_error() -> None:
     away = redis.Redis(unix_socket_path="/nonexistent/valkey.sock")
-    probe = Probe("http://127.0.0.1:9", away, "engine", "traffic")
+    probe = Probe("http://127.0.0.1:9", away, "engine", "traffic", "lock")
     assert (probe.is_ready(), probe.engine_progress(), probe.traffic_progress()) == (False, "", "")
