@@ -1,6 +1,7 @@
 """A wrong environment variable fails at start, with its name and what was expected."""
 
 import os
+import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -80,3 +81,13 @@ def test_tier_sizes_are_written_as_people_write_them(
     monkeypatch: pytest.MonkeyPatch, text: str, num_bytes: int | None
 ) -> None:
     assert load(monkeypatch, TIERSCOPE_DISK_BYTES=text)["TIER_BYTES"]["disk"] == num_bytes
+
+
+def test_the_operators_guide_names_every_variable_and_every_check() -> None:
+    guide = (SETTINGS.parents[1] / "docs" / "operating.md").read_text()
+    variables = re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', SETTINGS.read_text())
+    sizes = [f"TIERSCOPE_{tier}_BYTES" for tier in ("GPU", "CPU", "DISK")]
+    ids = re.findall(r"tierscope\.[EW]\d+", (SETTINGS.parent / "checks.py").read_text())
+    assert len(variables) > 15
+    assert len(ids) > 7
+    assert [name for name in {*variables, *sizes, *ids} if f"`{name}`" not in guide] == []
