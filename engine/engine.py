@@ -112,6 +112,11 @@ class Engine:
                 gpu_floor=self._room.floor(self._scheduler.sequences),
             )
 
+    def largest_size(self, tier: Tier) -> tuple[int, str]:
+        """The most bytes that `resize` would accept for the tier now, and what bounds it."""
+        with self._state:
+            return self._cache.max_bytes(tier), self._cache.max_reason(tier)
+
     def check(self) -> None:
         """Raises AssertionError with a sentence if any bookkeeping is off."""
         with self._state:
