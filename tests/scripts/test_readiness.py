@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
+from socketserver import TCPServer
 from threading import Thread
 from typing import ClassVar
 
@@ -25,10 +26,10 @@ class Health(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def web_url() -> Iterator[str]:
-    server = HTTPServer(("127.0.0.1", 0), Health)
-    thread = Thread(target=server.serve_forever)
+    server = TCPServer(("127.0.0.1", 0), Health)  # HTTPServer would ask the name server who 127.0.0.1 is
+    thread = Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
+    yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
     thread.join()
     server.server_close()
