@@ -6,8 +6,21 @@ from typing import Any
 
 import httpx
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 _TIMEOUT_SECONDS = 2
+
+
+def connect(url: str) -> redis.Redis:
+    """A client that answers at once where nobody is there: redis-py would try again for ten seconds."""
+    return redis.Redis.from_url(
+        url,
+        decode_responses=True,
+        socket_timeout=_TIMEOUT_SECONDS,
+        socket_connect_timeout=_TIMEOUT_SECONDS,
+        retry=Retry(NoBackoff(), 0),
+    )
 
 
 @dataclass

@@ -15,11 +15,9 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-import redis
-
 from scripts import earlier, environment
 from scripts.follow import Follower
-from scripts.readiness import Probe
+from scripts.readiness import Probe, connect
 from scripts.supervision import Program, config_path, log_path, read_programs, render, stop_seconds
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -72,7 +70,7 @@ class Launcher:
         """Tells the progress until it is ready, then that of the sample traffic, until somebody stops it."""
         probe = Probe(
             self.env.url,
-            redis.Redis.from_url(self.env.redis_url, decode_responses=True, socket_timeout=2),
+            connect(self.env.redis_url),
             self.env.engine_key,
             self.env.traffic_key,
             self.env.traffic_lock,

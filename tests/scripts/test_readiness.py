@@ -8,9 +8,8 @@ from threading import Thread
 from typing import ClassVar
 
 import pytest
-import redis
 
-from scripts.readiness import Probe
+from scripts.readiness import Probe, connect
 
 
 class Health(BaseHTTPRequestHandler):
@@ -37,7 +36,7 @@ def web_url() -> Iterator[str]:
 
 @pytest.fixture
 def probe(valkey: str, web_url: str) -> Probe:
-    return Probe(web_url, redis.Redis.from_url(valkey, decode_responses=True), "engine", "traffic", "lock")
+    return Probe(web_url, connect(valkey), "engine", "traffic", "lock")
 
 
 def publish(probe: Probe, **state: object) -> None:
@@ -79,6 +78,5 @@ def test_the_sample_traffic_is_told(probe: Probe) -> None:
 
 
 def test_a_valkey_that_is_away_is_no_error() -> None:
-    away = redis.Redis(unix_socket_path="/nonexistent/valkey.sock")
-    probe = Probe("http://127.0.0.1:9", away, "engine", "traffic", "lock")
+    probe = Probe("http://127.0.0.1:9", connect("unix:///nonexistent/valkey.sock"), "engine", "traffic", "lock")
     assert (probe.is_ready(), probe.engine_progress(), probe.traffic_progress()) == (False, "", "")
