@@ -3,8 +3,10 @@
 import time
 from typing import Any
 
+from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.templatetags.static import static
 
 from dashboard.selectors import present
 from dashboard.views.params import DEFAULT_RANGE, RANGE_WORDS, BadParameterError, Query, read_query
@@ -32,6 +34,12 @@ def overview(request: HttpRequest) -> HttpResponse:
 def chat(request: HttpRequest) -> HttpResponse:
     """A conversation with a model; its script talks to `/v1/chat/completions` with this session."""
     return render(request, "chat.html")
+
+
+@login_not_required
+def favicon(request: HttpRequest) -> HttpResponse:
+    """Browsers ask for it on pages that name no icon, such as the admin's."""
+    return redirect(static("img/tierscope.svg"))
 
 
 def _query_or_default(request: HttpRequest) -> tuple[Query, str]:

@@ -8,6 +8,7 @@ urlpatterns = [
     path("", pages.overview, name="overview"),
     path("chat/", pages.chat, name="chat"),
     path("requests/", request_log.requests, name="requests"),
+    path("favicon.ico", pages.favicon),
     path("events", events.events, name="events"),
     path("api/charts/<str:name>.json", chart_data.chart_json, name="chart-json"),
     path("api/tiles.json", chart_data.tiles_json, name="tiles-json"),

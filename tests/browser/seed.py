@@ -37,3 +37,10 @@ def one_more_request() -> None:
     engine.request(now, {"gpu": 1_000_000}, 234_567, ttft=0.5)
     engine.store(now)
     valkey.client().publish(valkey.TICK_CHANNEL, "1")
+
+
+def an_hour_that_ended_two_hours_ago() -> None:
+    """A source that nobody could read since."""
+    nothing()
+    then = time.time() - 7_200
+    lively(then).store(then)
