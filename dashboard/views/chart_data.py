@@ -10,8 +10,10 @@ from django.http import HttpRequest
 
 from dashboard import charts
 from dashboard.charts import tiles
+from dashboard.charts.changes import change_rows
 from dashboard.charts.parts import Figure
 from dashboard.selectors import latency, marks, present, residency, tokens, totals
+from dashboard.selectors.comparisons import before_and_after
 from dashboard.selectors.engines import fleet
 from dashboard.selectors.period import Period, PeriodError, between, last
 from dashboard.views.answers import json_view
@@ -70,6 +72,9 @@ def tiles_json(request: HttpRequest) -> dict[str, Any]:
         "tiles": tiles.tiles(counted, query.end - query.start),
         "origins": tiles.origins(counted),
         "prompt_tokens": counted["prompt_tokens"],
+        "changes": change_rows(
+            before_and_after(period, now=now, engine=query.engine, model_name=query.model_name),
+        ),
         "has_any_traffic": present.has_traffic(),
         "engines": engines_now(alive, query.engine),
         "problem": alive.problem,

@@ -8,7 +8,7 @@ import { startHints } from "../lib/hints.js";
 import { startLive } from "./live.js";
 import { current } from "./query.js";
 import { showError, showState, startSampleButton } from "./state.js";
-import { showEngines, showOrigins, showTiles } from "./tiles.js";
+import { showChanges, showEngines, showOrigins, showTiles } from "./tiles.js";
 
 async function refreshTiles(query) {
   const asked = query.toString();
@@ -16,6 +16,7 @@ async function refreshTiles(query) {
   if (asked !== current().toString()) return;
   showTiles(answer.tiles);
   showOrigins(answer.origins, answer.prompt_tokens);
+  showChanges(answer.changes);
   showEngines(answer.engines);
   showState(answer);
 }

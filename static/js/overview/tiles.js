@@ -50,6 +50,22 @@ export function showOrigins(origins, promptTokens) {
   );
 }
 
+const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "short" });
+
+export function showChanges(changes) {
+  $("#changes").hidden = changes.length === 0;
+  $("#changes-rows").replaceChildren(...changes.map(changeRow));
+}
+
+function changeRow(change) {
+  const pair = ({ before, after, verdict }) =>
+    h("td", { class: "pair", "data-verdict": verdict }, `${before} → `, h("b", {}, after));
+  const compared = change.note
+    ? [h("td", { class: "muted", colspan: "3" }, change.note)]
+    : [h("td", {}, change.window), pair(change.hit_rate), pair(change.ttft)];
+  return h("tr", {}, h("td", {}, moment.format(change.at * 1000)), h("td", {}, change.text), ...compared);
+}
+
 export function showEngines(engines) {
   $("#engines-now").replaceChildren(...engines.map(engineNow));
   $("#tiers-now").hidden = engines.length === 0;

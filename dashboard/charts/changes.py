@@ -1,0 +1,49 @@
+"""Changes of tiers as rows of words: hit rate and time to first token before and after. Draws nothing."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
+
+from dashboard.charts import words
+from dashboard.selectors.comparisons import Comparison
+
+
+def change_rows(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
+    return [_row(comparison) for comparison in comparisons]
+
+
+def _row(compared: Comparison) -> dict[str, Any]:
+    before, after = compared.before, compared.after
+    return {
+        "at": compared.at,
+        "text": compared.text,
+        "window": words.span(compared.seconds) if compared.seconds else "",
+        "hit_rate": _pair(before, after, "hit_rate", words.percent, better="more"),
+        "ttft": _pair(before, after, "ttft_p50", words.duration, better="less"),
+        "note": _note(compared),
+    }
+
+
+Side = dict[str, Any] | None
+Better = Literal["more", "less"]
+
+
+def _pair(before: Side, after: Side, key: str, say: Callable[[float | None], str], *, better: Better) -> dict[str, str]:
+    then, now = (side[key] if side else None for side in (before, after))
+    return {"before": say(then), "after": say(now), "verdict": _verdict(then, now, better)}
+
+
+def _verdict(then: float | None, now: float | None, better: Better) -> str:
+    """Within 2 % of each other the two are called the same: traffic alone moves them that much."""
+    if then is None or now is None or abs(now - then) <= 0.02 * max(then, now):
+        return "neutral"
+    return "better" if (now > then) == (better == "more") else "worse"
+
+
+def _note(compared: Comparison) -> str:
+    if compared.seconds is None:
+        return "Less than a minute from now or from another change: nothing to compare yet."
+    if compared.before is None:
+        return "The time before was not observed."
+    if not compared.after or not compared.after["prompt_tokens"] or not compared.before["prompt_tokens"]:
+        return "Nothing was asked on one side."
+    return ""
