@@ -38,7 +38,7 @@ class Controllable(Protocol):
     def configure(self, tier: str, *, policy: str, write_mode: str) -> None: ...
     def clear(self, tier: str) -> int: ...
     def abort(self, run_id: str) -> None: ...
-    def block_bytes(self) -> int: ...
+    def block_bytes(self, tier: str) -> int: ...
 
 
 class Controller:
@@ -70,7 +70,7 @@ class Controller:
 
     def _apply(self, row: TierSetting, capacity_bytes: int) -> None:
         reason = ""
-        if not self._is_size(row.desired_bytes, capacity_bytes):
+        if not self._is_size(row.cache_tier, row.desired_bytes, capacity_bytes):
             reason = self._host.resize(row.cache_tier, row.desired_bytes)
             capacity_bytes = self._host.capacities()[row.cache_tier]
         if self._configured.get(row.cache_tier) != (row.policy, row.write_mode):
@@ -79,9 +79,9 @@ class Controller:
         if (row.applied_bytes, row.reason) != (capacity_bytes, reason):
             record_applied(row.engine, row.cache_tier, capacity_bytes, reason, timezone.now())
 
-    def _is_size(self, desired_bytes: int, capacity_bytes: int) -> bool:
+    def _is_size(self, tier: str, desired_bytes: int, capacity_bytes: int) -> bool:
         """A tier holds whole blocks."""
-        block_bytes = self._host.block_bytes()
+        block_bytes = self._host.block_bytes(tier)
         return desired_bytes // block_bytes == capacity_bytes // block_bytes
 
     def _control(self) -> None:

@@ -94,7 +94,7 @@ class ScriptedHost:
     def capacities(self) -> dict[str, int]:
         return dict(self.sizes)
 
-    def block_bytes(self) -> int:
+    def block_bytes(self, tier: str) -> int:
         return 10
 
     def resize(self, tier: str, num_bytes: int) -> str:

@@ -30,7 +30,7 @@ class Stack:
         env: Mapping[str, str] | None = None,
     ) -> None:
         self.home = home
-        self.port = _free_port()
+        self.port = free_port()
         self.base_url = f"http://127.0.0.1:{self.port}"
         self._names = names
         self._engine_app = engine_app
@@ -149,7 +149,7 @@ class Stack:
         return ""
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

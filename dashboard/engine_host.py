@@ -1,0 +1,198 @@
+"""The one module of dashboard that imports the engine, and only inside an engine worker.
+
+Turns settings into an engine, jobs into its requests, its events into stream events, and its state into plain numbers.
+"""
+
+import logging
+import queue
+from collections.abc import Generator, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+from django.conf import settings
+
+from dashboard.engine_hosting import Progress
+from dashboard.engine_metrics import EngineCollector, Exposition
+from dashboard.engine_relay import HostError
+from dashboard.jobs import Job
+from dashboard.models import TierSetting
+from dashboard.streams import Event
+from engine.build import build_engine, resolve_device
+from engine.defaults import default_tier_sizes
+from engine.engine import Engine
+from engine.engine_config import EngineConfig
+from engine.loader import LoadedModel, load
+from engine.request import BusyError, FinishedEvent, GenerationRequest, RequestError, TokenEvent, Usage
+from engine.sampling import SamplingParams
+from engine.stats import EngineSnapshot
+from tiers import MachineLimits, Policy, RefusedError, Tier, TierConfig, TierStats, WriteMode
+from tiers.disk import file_bytes
+
+__all__ = ["EngineHost", "EngineSnapshot", "load_host"]
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+EngineEvent = TokenEvent | FinishedEvent
+
+_ALIVE_SECONDS = 3.0
+# Commands run between two steps; a step is one prefill chunk, far below this on any machine.
+_COMMAND_SECONDS = 60.0
+_STOPPED_BY_WORKER = "engine was stopped"
+
+
+def load_host(name: str, progress: Progress) -> "EngineHost":
+    """Loads the model, builds the engine with the sizes that were last asked for, and starts it.
+
+    Raises ValueError, OSError or RefusedError with a sentence.
+    """
+    path = Path(settings.MODEL_PATH) if settings.MODEL_PATH else None
+    device = resolve_device(settings.DEVICE)
+    cache_dir = settings.TIERSCOPE_HOME / "models"
+    loaded = load(path, cache_dir=cache_dir, device=device, progress=progress)
+    progress("making room for the tiers", 0.95)
+    limits = MachineLimits()
+    config = EngineConfig(name=name, tiers=_tiers(name, loaded, limits), block_size=settings.BLOCK_SIZE)
+    engine = build_engine(config, loaded, limits)
+    engine.start()
+    return EngineHost(name, engine, loaded, limits)
+
+
+def _tiers(name: str, loaded: LoadedModel, limits: MachineLimits) -> tuple[TierConfig, ...]:
+    sizes = starting_sizes(name, loaded, limits)
+    folder = settings.TIERSCOPE_HOME / "tiers" / name
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return tuple(
+        TierConfig(tier, sizes[tier], path=folder if tier is Tier.DISK else None)
+        for tier in (Tier.GPU, Tier.CPU, Tier.DISK)
+    )
+
+
+def starting_sizes(name: str, loaded: LoadedModel, limits: MachineLimits) -> dict[Tier, int]:
+    """What was asked for last; where nothing was, the environment; else what suits the machine.
+
+    Never more than the machine has: the control thread then tells why it is less than asked for.
+    """
+    slab = loaded.model.slab(settings.BLOCK_SIZE)
+    sizes = dict(default_tier_sizes(slab, limits.max_bytes))
+    for tier in sizes:
+        if settings.TIER_BYTES[tier.value] is not None:
+            sizes[tier] = settings.TIER_BYTES[tier.value]
+    for row in TierSetting.objects.filter(engine=name, cache_tier__in=[tier.value for tier in sizes]):
+        sizes[Tier(row.cache_tier)] = row.desired_bytes
+    return {tier: min(num_bytes, limits.max_bytes(tier)) for tier, num_bytes in sizes.items()}
+
+
+class EngineHost:
+    """A started engine as the worker sees it: tiers by name, sizes in bytes, events as plain JSON."""
+
+    def __init__(self, name: str, engine: Engine, loaded: LoadedModel, limits: MachineLimits) -> None:
+        self.name = name
+        self._engine = engine
+        self._loaded = loaded
+        self._limits = limits
+        self._slab = loaded.model.slab(engine.config.block_size)
+        self._file_bytes = file_bytes(self._slab)
+        self._exposition = Exposition(
+            EngineCollector(
+                engine.snapshot, engine=name, model_name=loaded.name, block_size=engine.config.block_size
+            )
+        )
+
+    # -- requests ----------------------------------------------------------------------------------------------------
+    def generate(self, job: Job) -> Generator[Event, None, None]:
+        """ "token" events and one "done"; "alive" whenever nothing happened for 3 s. Closing it aborts the request."""
+        prompt = self._prompt(job)
+        events: queue.SimpleQueue[EngineEvent] = queue.SimpleQueue()
+        self._submit(GenerationRequest(job.run_id, prompt, self._sampling(job, len(prompt))), events)
+        is_over = False
+        try:
+            for event in self._texts(job, prompt, events):
+                is_over = event["type"] == "done"
+                yield event
+        finally:
+            if not is_over:
+                self._engine.abort(job.run_id)
+
+    def abort(self, run_id: str) -> None:
+        self._engine.abort(run_id)
+
+    def stop(self, drain_seconds: float, flush_seconds: float) -> None:
+        self._engine.stop(drain_seconds, flush_seconds)
+
+    # -- tiers -------------------------------------------------------------------------------------------------------
+    def block_bytes(self, tier: str) -> int:
+        return self._file_bytes if tier == Tier.DISK else self._slab.num_bytes
+
+    def capacities(self) -> dict[str, int]:
+        tiers = self._engine.snapshot().cache.tiers
+        return {tier.value: stats.capacity_bytes for tier, stats in tiers.items() if tier is not Tier.REMOTE}
+
+    def resize(self, tier: str, num_bytes: int) -> str:
+        try:
+            self._engine.resize(Tier(tier), num_bytes).result(_COMMAND_SECONDS)
+        except RefusedError as refused:
+            return str(refused)
+        return ""
+
+    def configure(self, tier: str, *, policy: str, write_mode: str) -> None:
+        done = self._engine.configure(Tier(tier), policy=Policy(policy), write_mode=WriteMode(write_mode))
+        done.result(_COMMAND_SECONDS)
+
+    def clear(self, tier: str) -> int:
+        return self._engine.clear(Tier(tier)).result(_COMMAND_SECONDS)
+
+    def describe(self) -> dict[str, Any]:
+        snapshot = self._engine.snapshot()
+        return {
+            "model_name": self._loaded.name,
+            "max_request_tokens": self._engine.max_request_tokens,
+            "exposition": self._exposition.text(),
+            "tiers": {tier.value: self._tier(tier, stats, snapshot) for tier, stats in snapshot.cache.tiers.items()},
+            "requests_running": snapshot.num_running,
+            "requests_waiting": snapshot.num_waiting,
+        }
+
+    def _tier(self, tier: Tier, stats: TierStats, snapshot: EngineSnapshot) -> dict[str, Any]:
+        told: dict[str, Any] = {
+            "capacity_bytes": stats.capacity_bytes,
+            "used_bytes": stats.used_bytes,
+            "resident_tokens": stats.resident_tokens,
+            "resident_blocks": stats.resident_blocks,
+            "block_bytes": self.block_bytes(tier),
+        }
+        if tier is not Tier.REMOTE:
+            told["max_bytes"], told["max_reason"] = self._engine.largest_size(tier)
+        if tier is Tier.GPU:
+            floor = snapshot.gpu_floor
+            told |= {"min_bytes": floor.num_bytes, "min_reason": floor.reason}
+        return told
+
+    # -- jobs and events ---------------------------------------------------------------------------------------------
+    def _submit(self, request: GenerationRequest, events: "queue.SimpleQueue[EngineEvent]") -> None:
+        try:
+            self._engine.submit(request, events.put)
+        except BusyError as busy:
+            raise HostError(503, str(busy), code="engine_busy", is_retriable=True) from None
+        except RequestError as error:
+            raise HostError(400, str(error), code="invalid_request") from None
+
+    def _prompt(self, job: Job) -> list[int]:
+        if job.prompt_token_ids is not None:
+            return self._checked(job.prompt_token_ids)
+        if job.prompt is not None:
+            return self._loaded.tokenizer.encode(job.prompt)
+        return self._loaded.tokenizer.encode(self._rendered(job.messages or []))
+
+    def _checked(self, token_ids: list[int]) -> list[int]:
+        vocab_size = self._loaded.model.config.vocab_size
+        if any(not 0 <= token_id < vocab_size for token_id in token_ids):
+            raise HostError(400, f"A token id is outside of 0 to {vocab_size - 1:,}.", code="invalid_request")
+        return token_ids
+
+    def _sampling(self, job: Job, num_prompt: int) -> SamplingParams:
+        told: dict[str, Any] = dict(job.sampling)
+        room = self._engine.max_request_tokens - num_prompt
+        told["max_tokens"] = told["max_tokens"] or max(1, room)
+        told["stop"] = tuple(told["stop"])
+        return SamplingParams(**told)

@@ -1,0 +1,227 @@
+"""One workload, one truth: the API, the request log, the stored series, the chart, the tiles, /metrics and Prometheus
+all say exactly what an independent oracle computed. Real model, real processes, real Prometheus.
+"""
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.e2e.stack import Stack, free_port
+from tests.e2e.workload import StackOracle, conversations
+
+TIERS = ("gpu", "cpu", "disk", "remote")
+SIZES = {"gpu": 32, "cpu": 32, "disk": 48}
+BLOCK_BYTES = 737_280  # SmolLM2-135M: 2 · 30 layers · 16 tokens · 3 heads · 64 · 4 bytes
+FILE_BYTES = BLOCK_BYTES + 4096
+NUM_REQUESTS = 60
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """One gpu block more than the oracle knows: the tail of a prompt that is no full block takes it."""
+    sizes = {
+        "TIERSCOPE_GPU_BYTES": str((SIZES["gpu"] + 1) * BLOCK_BYTES),
+        "TIERSCOPE_CPU_BYTES": str(SIZES["cpu"] * BLOCK_BYTES),
+        "TIERSCOPE_DISK_BYTES": str(SIZES["disk"] * FILE_BYTES),
+    }
+    stack = Stack(tmp_path_factory.mktemp("truth"), names=("valkey", "web", "engine", "worker"), env=sizes)
+    try:
+        stack.start(120)
+        yield stack
+    finally:
+        stack.stop()
+
+
+@pytest.fixture(scope="module")
+def truth() -> list[Counter[str]]:
+    """What the oracle says of each request."""
+    oracle = StackOracle(SIZES)
+    return [oracle.request(prompt) for prompt in conversations(11, NUM_REQUESTS)]
+
+
+@pytest.fixture(scope="module")
+def total(truth: list[Counter[str]]) -> Counter[str]:
+    return sum(truth, Counter())
+
+
+@pytest.fixture(scope="module")
+def told(stack: Stack) -> list[dict[str, Any]]:
+    """The usage of each answer, as the client saw it."""
+    client = stack.openai()
+    model = client.models.list().data[0].id
+    usages = []
+    for prompt in conversations(11, NUM_REQUESTS):
+        answer = client.completions.create(model=model, prompt=prompt, max_tokens=1, temperature=0)
+        usages.append(answer.usage.model_dump())
+        time.sleep(0.1)  # the copies that it started have ended: requests are sequential for the tiers, too
+    return usages
+
+
+def test_the_workload_reads_from_every_tier(total: Counter[str]) -> None:
+    assert all(total[origin] > 200 for origin in ("gpu", "cpu", "disk", "computed")), total
+
+
+def test_each_answer_s_usage_is_the_truth(told: list[dict[str, Any]], truth: list[Counter[str]]) -> None:
+    for number, (usage, split) in enumerate(zip(told, truth, strict=True)):
+        assert _split(usage["tierscope"]) == _nonzero(split), f"request {number}"
+        assert usage["prompt_tokens_details"]["cached_tokens"] == split.total() - split["computed"]
+        assert usage["prompt_tokens"] == split.total()
+
+
+def test_the_request_log_is_the_truth(stack: Stack, told: list[Any], truth: list[Counter[str]]) -> None:
+    columns = "hit_gpu_tokens, hit_cpu_tokens, hit_disk_tokens, hit_remote_tokens, computed_tokens"
+    stack.wait_until(lambda: _rows(stack, "SELECT count(*) FROM dashboard_requestlog")[0][0] == NUM_REQUESTS, "logged")
+    rows = _rows(stack, f"SELECT {columns} FROM dashboard_requestlog ORDER BY received_at")
+
+    assert [dict(zip((*TIERS, "computed"), row, strict=True)) for row in rows] == [
+        {origin: split[origin] for origin in (*TIERS, "computed")} for split in truth
+    ]
+
+
+def test_the_stored_series_are_the_truth_at_every_resolution(
+    stack: Stack, told: list[Any], total: Counter[str]
+) -> None:
+    query = """
+        SELECT resolution, metric, cache_tier, sum(value) FROM dashboard_bucket b
+        JOIN dashboard_series s ON s.id = b.series_id
+        WHERE metric IN ('prompt_tokens', 'computed_tokens', 'hit_tokens') GROUP BY 1, 2, 3"""
+
+    def stored() -> dict[int, dict[tuple[str, str], int]]:
+        sums: dict[int, dict[tuple[str, str], int]] = {}
+        for resolution, metric, tier, value in _rows(stack, query):
+            sums.setdefault(resolution, {})[metric, tier] = value
+        return sums
+
+    expected = {("prompt_tokens", ""): total.total(), ("computed_tokens", ""): total["computed"]}
+    expected |= {("hit_tokens", tier): total[tier] for tier in TIERS}
+    stack.wait_until(
+        lambda: stored().get(10, {}).get(("prompt_tokens", "")) == total.total(), f"recorded: {expected}", 40
+    )
+    assert stored() == dict.fromkeys((10, 60, 3600, 86400), expected)
+
+
+def test_the_chart_and_the_tiles_are_the_truth(stack: Stack, told: list[Any], total: Counter[str]) -> None:
+    time.sleep(16)  # the chart divides by the seconds that a step has lasted so far: let the last one end
+    with _browser(stack) as browser:
+        figure = browser.get("/api/charts/tokens.json?range=5m").raise_for_status().json()
+        tiles = browser.get("/api/tiles.json?range=5m").raise_for_status().json()
+
+    figure = figure.get("figure", figure)
+    drawn = [round(sum(round((y or 0) * trace["width"] / 1000) for y in trace["y"])) for trace in figure["data"]]
+    assert drawn == [total[origin] for origin in (*TIERS, "computed")][: len(drawn)] or Counter(drawn) == Counter(
+        total[origin] for origin in (*TIERS, "computed")
+    )
+    values = json.dumps(tiles)
+    assert f"{total.total():,}" in values or str(total.total()) in values
+
+
+def test_the_metrics_are_the_truth_under_both_names(stack: Stack, told: list[Any], total: Counter[str]) -> None:
+    expected = {("tierscope_cached_prompt_tokens_total", tier): total[tier] for tier in TIERS}
+    sources = {"device": "gpu", "host": "cpu", "disk": "disk", "external_unspecified": "remote"}
+    expected |= {("vllm:prompt_tokens_cached_by_source_total", source): total[t] for source, t in sources.items()}
+    expected |= {
+        ("vllm:prompt_tokens_cached_by_source_total", "p2p"): 0,
+        ("tierscope_prompt_tokens_total", ""): total.total(),
+        ("tierscope_computed_prompt_tokens_total", ""): total["computed"],
+        ("vllm:prompt_tokens_total", ""): total.total(),
+        ("vllm:prompt_tokens_by_source_total", "local_compute"): total["computed"],
+        ("vllm:prompt_tokens_by_source_total", "local_cache_hit"): total["gpu"],
+        ("vllm:prompt_tokens_by_source_total", "external_kv_transfer"): total["cpu"] + total["disk"],
+        ("vllm:prefix_cache_queries_total", ""): total.total(),
+        ("vllm:prefix_cache_hits_total", ""): total["gpu"],
+        ("vllm:external_prefix_cache_queries_total", ""): total.total() - total["gpu"],
+        ("vllm:external_prefix_cache_hits_total", ""): total["cpu"] + total["disk"],
+    }
+    found = _samples(stack.metrics())
+
+    assert {name: found[name] for name in expected} == expected
+
+
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="Prometheus is missing: apt-get install prometheus")
+def test_prometheus_and_promql_say_the_truth(
+    stack: Stack, told: list[Any], total: Counter[str], tmp_path: Path
+) -> None:
+    with _Prometheus(stack, tmp_path) as prometheus:
+        by_tier = "sum by (cache_tier) (tierscope_cached_prompt_tokens_total)"
+        found = stack.wait_until(lambda: prometheus.query(by_tier), "Prometheus has scraped", 30)
+        rate = prometheus.query("sum(tierscope_cached_prompt_tokens_total) / sum(tierscope_prompt_tokens_total)")
+
+    assert {row["metric"]["cache_tier"]: int(row["value"][1]) for row in found} == {tier: total[tier] for tier in TIERS}
+    hits = total.total() - total["computed"]
+    assert float(rate[0]["value"][1]) == pytest.approx(hits / total.total(), abs=1e-12)
+
+
+class _Prometheus:
+    """A real one on a port of its own, scraping the stack once a second."""
+
+    def __init__(self, stack: Stack, folder: Path) -> None:
+        self._port = free_port()
+        config = folder / "prometheus.yml"
+        target = f"127.0.0.1:{stack.port}"
+        config.write_text(
+            "global: {scrape_interval: 1s}\n"
+            f"scrape_configs: [{{job_name: tierscope, static_configs: [{{targets: ['{target}']}}]}}]\n"
+        )
+        self._argv = [
+            *("prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}"),
+            *(f"--web.listen-address=127.0.0.1:{self._port}", "--log.level=error"),
+        ]
+
+    def __enter__(self) -> "_Prometheus":
+        self._process = subprocess.Popen(self._argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait(20)
+
+    def query(self, promql: str) -> list[dict[str, Any]]:
+        try:
+            answer = httpx.get(f"http://127.0.0.1:{self._port}/api/v1/query", params={"query": promql}, timeout=5)
+        except httpx.HTTPError:
+            return []
+        found: list[dict[str, Any]] = answer.json().get("data", {}).get("result", [])
+        return found
+
+
+def _browser(stack: Stack) -> httpx.Client:
+    browser = httpx.Client(base_url=stack.base_url, timeout=20, follow_redirects=True)
+    browser.get("/login/")
+    form = {"username": "admin", "password": stack.admin_password, "csrfmiddlewaretoken": browser.cookies["csrftoken"]}
+    browser.post("/login/", data=form).raise_for_status()
+    return browser
+
+
+def _split(told: dict[str, Any]) -> Counter[str]:
+    return _nonzero(Counter(told["hit_tokens"]) + Counter(computed=told["computed_tokens"]))
+
+
+def _nonzero(split: Counter[str]) -> Counter[str]:
+    return +split
+
+
+def _rows(stack: Stack, query: str) -> list[tuple[Any, ...]]:
+    connection = sqlite3.connect(f"file:{stack.database}?mode=ro", uri=True, timeout=10)
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
+
+
+def _samples(text: str) -> dict[tuple[str, str], float]:
+    return {
+        (sample.name, sample.labels.get("cache_tier", sample.labels.get("source", ""))): sample.value
+        for family in text_string_to_metric_families(text)
+        if family.type == "counter"
+        for sample in family.samples
+    }
