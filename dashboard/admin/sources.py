@@ -15,6 +15,7 @@ from dashboard.forms import SourceForm
 from dashboard.models import Source
 from dashboard.selectors.source_states import state_of
 from dashboard.services.source_trial import try_source
+from dashboard.services.sources import start_over
 from dashboard.sources.adapter import HIT_TIERS
 
 _HEALTH = ("state", "last_scraped", "last_ok", "took", "samples", "problem")
@@ -33,6 +34,11 @@ class SourceAdmin(admin.ModelAdmin[Source]):
     ]
     change_form_template = "admin/dashboard/source/change_form.html"
     readonly_fields = _HEALTH
+
+    def save_model(self, request: HttpRequest, obj: Source, form: SourceForm, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if change and {"url", "kind"} & set(form.changed_data):
+            start_over(obj)
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.trial_view)

@@ -31,7 +31,11 @@ class LiveTier:
 
 @dataclass(frozen=True)
 class LiveEngine:
-    """A running engine: `status` is "loading" (then `progress_text` and `progress`, 0..1, say how far) or "ready"."""
+    """A worker that is alive.
+
+    `status` is "loading" (`progress_text` and `progress`, 0..1, say how far), "ready", "stopping" or "failed"
+    (`progress_text` says why).
+    """
 
     name: str
     status: str

@@ -19,7 +19,7 @@ def ttft_series(period: Period, *, engine: str | None = None, model_name: str | 
     bounds = dict.fromkeys(known_bounds(), 0)
     found: dict[str, dict[int, dict[float, int]]] = defaultdict(lambda: defaultdict(bounds.copy))
     for slot, tier, bound, count in sums(rows, period, "series__cache_tier", "series__detail"):
-        found[tier or NONE_READ][slot][float(bound)] = count
+        found[tier or NONE_READ][slot][float(bound)] += count
     starts = period.starts
     return {
         "starts": starts,

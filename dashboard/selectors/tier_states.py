@@ -31,7 +31,7 @@ class TierState:
     maximum_reason: str
     policy: str
     write_mode: str
-    state: str  # applied, pending, differs, loading, offline, unknown
+    state: str  # applied, pending, differs, loading, failed, offline, unknown
     note: str
     last_change: str
 
@@ -114,6 +114,8 @@ def _difference(
         return "unknown", alive.problem
     if engine is None:
         return "offline", f"Engine {setting.engine} is offline; the setting is kept and applied at its next start."
+    if engine.status == "failed":
+        return "failed", f"Engine {setting.engine} could not start: {engine.progress_text}"
     if engine.status == "loading" or live is None:
         return "loading", f"Engine {setting.engine} is starting; the setting is applied when it is ready."
     if setting.reason or live.reason:
@@ -128,6 +130,8 @@ def _headline(alive: Fleet, name: str) -> str:
     engine = alive.engines.get(name)
     if engine is None:
         return "state unknown" if alive.problem else "offline"
+    if engine.status == "failed":
+        return f"failed: {engine.progress_text}"
     if engine.status == "loading":
         return f"loading: {engine.progress_text} {engine.progress:.0%}"
     requests = f"{engine.requests_running} running, {engine.requests_waiting} waiting"

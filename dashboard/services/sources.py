@@ -31,6 +31,11 @@ def add_source(name: str, url: str, *, kind: str, interval_seconds: int, now: da
     return source
 
 
+def start_over(source: Source) -> None:
+    """Its address or kind changed: the next reading is another engine's, so it is a baseline and not an increase."""
+    source.runs.filter(boot_id="").delete()
+
+
 def check_url(url: str) -> None:
     """Raises ValidationError unless `url` is an http(s) address without credentials (they would be shown in pages)."""
     try:

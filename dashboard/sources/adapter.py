@@ -3,13 +3,15 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 from dashboard.models import CacheTier, Series
-from dashboard.sources.exposition import Exposition, Sample
+from dashboard.sources.exposition import Exposition, ExpositionError, Sample
 
 Metric = Series.Metric
 HIT_TIERS = tuple(CacheTier.values)
+MAX_SERIES = 5_000  # an engine has about a hundred a model; a label that never repeats would fill the database
 _LARGEST = 2**62  # a 64-bit column holds it, and twice it
 _GAUGES = frozenset({Metric.RESIDENT_TOKENS, Metric.CAPACITY_TOKENS, Metric.USED_BYTES, Metric.CAPACITY_BYTES})
 
@@ -107,11 +109,24 @@ class _Sums:
             self.values[key] += sample.value
 
     def whole(self) -> dict[Key, int]:
-        return {key: round(value) for key, value in self.values.items() if key not in self.spoiled}
+        """The sums that can be trusted. A histogram without one of its buckets would move counts to its neighbour."""
+        histograms = {_histogram(key) for key in self.spoiled if key.metric == Metric.TTFT}
+        return {
+            key: round(value)
+            for key, value in self.values.items()
+            if key not in self.spoiled and _histogram(key) not in histograms
+        }
+
+
+def _histogram(key: Key) -> Key:
+    return replace(key, detail="")
 
 
 def adapt(exposition: Exposition, adapter: Adapter) -> Adapted:
-    """The canonical counters and gauges of one text. Never raises for odd numbers: they are told in `problems`."""
+    """The canonical counters and gauges of one text. Odd numbers never raise: they are told in `problems`.
+
+    Raises ExpositionError for a text with more series than any engine has.
+    """
     sums = _Sums(problems=list(exposition.problems))
     rules: dict[str, list[Rule]] = defaultdict(list)
     for rule in adapter.rules:
@@ -120,11 +135,19 @@ def adapt(exposition: Exposition, adapter: Adapter) -> Adapted:
         for rule in rules[sample.name]:
             if rule.matches(sample.labels):
                 sums.add(_key(adapter, rule, sample.labels), sample)
+    if len(sums.values) > MAX_SERIES:
+        raise ExpositionError(f"The engine tells {len(sums.values):,} series; at most {MAX_SERIES:,} are recorded.")
     values = _split_histograms(sums.whole(), sums.problems)
     counters = {key: value for key, value in values.items() if key.metric not in _GAUGES}
     gauges = {key: value for key, value in values.items() if key.metric in _GAUGES}
     sums.problems.extend(_contradictions(counters))
-    return Adapted(adapter.kind, adapter.computed, counters, gauges, tuple(sums.problems), adapter.note)
+    return Adapted(adapter.kind, _computed(adapter, counters), counters, gauges, tuple(sums.problems), adapter.note)
+
+
+def _computed(adapter: Adapter, counters: Mapping[Key, int]) -> str:
+    """A build that should tell computed tokens and does not still tells what they follow from."""
+    is_told = any(key.metric == Metric.COMPUTED_TOKENS for key in counters)
+    return "derived" if adapter.computed == "told" and not is_told else adapter.computed
 
 
 def _key(adapter: Adapter, rule: Rule, labels: Mapping[str, str]) -> Key:
@@ -133,12 +156,25 @@ def _key(adapter: Adapter, rule: Rule, labels: Mapping[str, str]) -> Key:
         model_name=_first(labels, adapter.model_labels),
         metric=rule.metric.value,
         cache_tier=rule.tier.tier(labels),
-        detail=labels.get(rule.detail_label, "")[:32],
+        detail=_detail(rule, labels),
     )
 
 
+def _detail(rule: Rule, labels: Mapping[str, str]) -> str:
+    """A bucket's bound in one spelling: "1", "1.0" and "1e0" are the same."""
+    value = _clean(labels.get(rule.detail_label, ""))
+    if rule.metric == Metric.TTFT:
+        with suppress(ValueError):
+            return "+Inf" if math.isinf(float(value)) else f"{float(value):g}"
+    return value[:32]
+
+
+def _clean(value: str) -> str:
+    return value.replace("\x00", "")  # PostgreSQL's text has no place for it
+
+
 def _first(labels: Mapping[str, str], names: tuple[str, ...]) -> str:
-    return next((labels[name] for name in names if name in labels), "")
+    return _clean(next((labels[name] for name in names if name in labels), ""))
 
 
 def _once(samples: Iterable[Sample], names: Mapping[str, object], problems: list[str]) -> Iterable[Sample]:

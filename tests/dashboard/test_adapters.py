@@ -202,6 +202,31 @@ def test_a_value_that_is_no_count_spoils_its_counter_only_and_is_told(value: str
     assert any("is no count" in problem for problem in adapted.problems)
 
 
+def test_a_broken_histogram_bucket_spoils_its_histogram_and_no_other() -> None:
+    lines = [f'vllm:time_to_first_token_seconds_bucket{{engine="{e}",le="{le}"}} {n}' for e, le, n in _BUCKETS]
+    text = "vllm:prefix_cache_queries_total 1\n" + "\n".join(lines) + "\n"
+    whole = read(text, "auto").counters
+    told = {(key.engine, key.detail): value for key, value in whole.items() if key.metric == "ttft"}
+    assert told == {("0", "0.5"): 1, ("0", "1"): 2, ("0", "+Inf"): 3, ("1", "0.5"): 5}
+    broken = read(text.replace(' 3"', "").replace('le="1.0"} 3', 'le="1.0"} NaN'), "auto").counters
+    assert [(key.engine, value) for key, value in broken.items() if key.metric == "ttft"] == [("1", 5)]
+
+
+_BUCKETS = [("0", "0.5", 1), ("0", "1.0", 3), ("0", "+Inf", 6), ("1", "5e-1", 5)]
+
+
+def test_a_label_that_never_repeats_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.sources.adapter.MAX_SERIES", 10)
+    text = "".join(f'sglang:prompt_tokens_total{{model_name="m{index}"}} 1\n' for index in range(11))
+    with pytest.raises(ExpositionError, match="11 series; at most 10"):
+        read(text, "auto")
+
+
+def test_a_vllm_text_without_its_split_by_source_still_adds_up() -> None:
+    text = "\n".join(line for line in VLLM.splitlines() if "tokens_by_source" not in line)
+    assert one(text)["computed_tokens"] == 9930 - 7040 - 1792 - 500 - 128 - 12
+
+
 @pytest.mark.parametrize(
     "text", ["", "\n\n", "<html><body>404</body></html>", '{"json": true}', "\x00\x01\x02", "# EOF\n", "{" * 1000]
 )

@@ -11,7 +11,7 @@ from dashboard import valkey
 from dashboard.models import Bucket, EngineRun, Series, Source
 from dashboard.services.integrity import check
 from dashboard.services.recording import claim, due_source_ids, next_due, publish_tick, record
-from dashboard.services.sources import ensure_embedded
+from dashboard.services.sources import ensure_embedded, start_over
 from dashboard.sources.http import ScrapeError
 from tests.dashboard.told import Engine, moment, stored, telling
 
@@ -127,6 +127,15 @@ def test_a_child_that_appears_later_started_from_zero() -> None:
     assert engine.truth == Counter()
 
 
+def test_a_source_whose_address_changed_starts_over_with_a_baseline() -> None:
+    source, engine = watched(), Engine("0")
+    scrape(source, engine, START)
+    engine.serve({"gpu": 64}, computed=2)
+    start_over(source)
+    scrape(source, engine, START + 10)
+    assert stored(10) == Counter()
+
+
 def test_watched_engines_are_named_after_their_source() -> None:
     source, engine = watched(), Engine("0")
     scrape(source, engine, START)
@@ -225,7 +234,7 @@ def test_a_source_that_cannot_be_read_keeps_the_sentence_and_is_tried_again_at_i
 
 def test_nonsense_of_one_engine_does_not_cost_another_its_readings() -> None:
     source, engine = ensure_embedded(), Engine()
-    valkey.client().set(valkey.engine_key("broken"), '{"boot_id": "b", "at": 1, "exposition": "<html>"}')
+    valkey.client().set(valkey.engine_key("broken"), f'{{"boot_id": "b", "at": {START}, "exposition": "<html>"}}')
     valkey.client().set(valkey.engine_key("worse"), "not JSON")
     engine.serve({"gpu": 16}, computed=4)
     engine.publish(START)
