@@ -16,7 +16,7 @@ def _row(compared: Comparison) -> dict[str, Any]:
     return {
         "at": compared.at,
         "text": compared.text,
-        "window": words.span(compared.seconds) if compared.seconds else "",
+        "window": _minutes(compared.seconds),
         "hit_rate": _pair(before, after, "hit_rate", words.percent, better="more"),
         "ttft": _pair(before, after, "ttft_p50", words.duration, better="less"),
         "note": _note(compared),
@@ -37,6 +37,12 @@ def _verdict(then: float | None, now: float | None, better: Better) -> str:
     if then is None or now is None or abs(now - then) <= 0.02 * max(then, now):
         return "neutral"
     return "better" if (now > then) == (better == "more") else "worse"
+
+
+def _minutes(seconds: int | None) -> str:
+    """ "5 min 20 s" """
+    whole, rest = divmod(seconds or 0, 60)
+    return f"{whole} min" + (f" {rest} s" if rest else "")
 
 
 def _note(compared: Comparison) -> str:

@@ -17,7 +17,7 @@ def hit_rate_figure(series: dict[str, Any], step_seconds: int) -> Figure:
         y = _rounded(series["tiers"][tier])
         bar = bars(look.label, x, y, step_seconds * 1000, look.colour, look.pattern)
         reached = series.get("conditional", {}).get(tier)
-        traces.append(bar | {"hovertemplate": "%{y:.1%}%{hovertext}", "hovertext": _of_what_reached(reached, x)})
+        traces.append(bar | {"hovertemplate": "%{hovertext}", "hovertext": _words(series["tiers"][tier], reached)})
     total = _total([start + step_seconds * 500 for start in x], _rounded(series["total"]))
     yaxis = {
         "tickformat": ".0%",
@@ -27,15 +27,19 @@ def hit_rate_figure(series: dict[str, Any], step_seconds: int) -> Figure:
     return {"data": [*traces, total], "layout": layout(starts, step_seconds, yaxis=yaxis)}
 
 
-def _of_what_reached(rates: Values | None, x: list[int]) -> list[str]:
-    """How good a tier is at what it was asked: tokens that a faster tier had never reached it."""
-    return ["" if rate is None else f", {percent(rate)} of what reached it" for rate in (rates or [None] * len(x))]
+def _words(rates: Values, reached: Values | None) -> list[str]:
+    """The rate, and how good the tier is at what it was asked: tokens that a faster tier had never reached it."""
+    conditional = reached or [None] * len(rates)
+    return [
+        percent(rate) + ("" if share is None else f" ({percent(share)} of what reached it)")
+        for rate, share in zip(rates, conditional, strict=True)
+    ]
 
 
 def _total(x: list[int], y: list[Number | None]) -> dict[str, Any]:
     """All tiers together: the stack's height shows it, so that it only speaks when hovered and in the table."""
     marker = {"opacity": 0, "size": 6, "color": "#7f8896"}
-    words = {"name": "all tiers", "hovertemplate": "%{y:.1%}", "showlegend": False}
+    words = {"name": "all tiers", "hovertemplate": "%{hovertext}", "hovertext": _words(y, None), "showlegend": False}
     return {"type": "scatter", "mode": "markers", "x": x, "y": y, "marker": marker, **words}
 
 

@@ -34,7 +34,7 @@ def _pair(tier: str, x: list[int], values: dict[str, Values]) -> list[dict[str, 
     hover = {"hovertemplate": "%{y:.3~s}s", "legendgroup": tier}
     p50 = line(f"{look.label} p50", x, _positive(values["p50"]), look.colour)
     p95 = line(f"{look.label} p95", x, _positive(values["p95"]), look.colour, dash="dot", width=1.5)
-    return [p50 | hover, p95 | hover]
+    return [p50 | hover, p95 | hover | {"showlegend": False}]
 
 
 def _positive(values: Values) -> list[Number | None]:

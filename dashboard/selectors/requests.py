@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from django.db.models import Min
+
 from dashboard.models import RequestLog
 
 MAX_PAGE_SIZE = 200
@@ -13,6 +15,12 @@ class RequestPage:
     rows: list[RequestLog]
     number: int
     has_next: bool
+
+
+def oldest_request_at() -> float | None:
+    """When the oldest request that is kept was answered, Unix seconds; None where there is none."""
+    oldest = RequestLog.objects.aggregate(at=Min("finished_at"))["at"]
+    return oldest.timestamp() if oldest else None
 
 
 def request_page(

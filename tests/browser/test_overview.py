@@ -171,6 +171,15 @@ def test_a_period_without_traffic_offers_longer_ones(visits: Visits) -> None:
     expect(page.locator("#empty")).to_be_hidden()
 
 
+@pytest.mark.usefixtures("seeded")
+def test_a_wrong_address_says_so_and_shows_the_default(visits: Visits) -> None:
+    page = visits.overview("?range=2h")
+    expect(page.get_by_role("alert").filter(has_text="range is “2h”")).to_be_visible()
+    assert value(page, "prompt_tokens") != "–"
+    page.get_by_role("link", name="1 h", exact=True).click()
+    expect(page.get_by_role("link", name="1 h", exact=True)).to_have_attribute("aria-current", "true")
+
+
 def test_a_page_that_needs_a_login_returns_to_itself_after_it(visits: Visits, seeded: SeededStack) -> None:
     page = visits.open("/requests/", logged_in=False)
     assert page.url.endswith("/login/?next=/requests/")

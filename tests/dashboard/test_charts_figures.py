@@ -56,7 +56,7 @@ def test_a_bucket_that_has_just_begun_is_not_yet_called_unobserved() -> None:
 def test_a_tiers_bar_also_says_how_much_of_what_reached_it_was_a_hit() -> None:
     series = {"starts": [1000, 1010], "total": [0.6, None], "tiers": {"cpu": [0.3, None]}}
     figure = hit_rate_figure(series | {"conditional": {"cpu": [0.75, None]}}, 10)
-    assert figure["data"][0]["hovertext"] == [", 75.0 % of what reached it", ""]
+    assert figure["data"][0]["hovertext"] == ["30.0 % (75.0 % of what reached it)", "–"]
 
 
 def test_neighbouring_unobserved_buckets_are_one_shaded_stretch() -> None:

@@ -45,7 +45,7 @@ def test_hits_before_and_after_are_counted_apart() -> None:
     (row,) = change_rows([only])
     assert row["hit_rate"] == {"before": "20.0 %", "after": "60.0 %", "verdict": "better"}
     assert row["ttft"]["verdict"] == "better"
-    assert (row["window"], row["note"]) == ("10 minutes", "")
+    assert (row["window"], row["note"]) == ("10 min", "")
 
 
 def test_neither_side_reaches_over_another_change() -> None:

@@ -61,9 +61,17 @@ def test_the_overview_offers_every_engine_and_model_that_was_seen(browser: Clien
 
 
 def test_a_wrong_period_shows_the_default_and_says_so(browser: Client) -> None:
+    seed_requests(20)
     html = text(browser, "/?range=2h")
     assert "range is “2h”" in html
     assert 'data-range="15m" aria-current="true"' in html
+
+
+def test_a_newcomer_sees_the_first_minutes_large(browser: Client) -> None:
+    seed_requests(2)
+    assert 'data-range="5m" aria-current="true"' in text(browser, "/")
+    seed_requests(10, seed=4)
+    assert 'data-range="15m" aria-current="true"' in text(browser, "/")
 
 
 def test_only_staff_see_the_way_to_the_admin_and_the_chat(browser: Client) -> None:

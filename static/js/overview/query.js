@@ -1,13 +1,13 @@
 // The period, engine and model that the page shows: kept in its address, so that a link shows the same.
 
-const DEFAULT_RANGE = "15m";
 const KNOWN = ["range", "start", "end", "engine", "model"];
 
 export function current() {
-  const asked = new URLSearchParams(location.search);
+  const isWrong = "wrongAddress" in document.body.dataset; // the page has said so, and shows the default
+  const asked = new URLSearchParams(isWrong ? "" : location.search);
   const query = new URLSearchParams();
   for (const name of KNOWN) if (asked.get(name)) query.set(name, asked.get(name));
-  if (!query.has("start") && !query.has("range")) query.set("range", document.body.dataset.range || DEFAULT_RANGE);
+  if (!query.has("start") && !query.has("range")) query.set("range", document.body.dataset.range);
   return query;
 }
 
@@ -19,6 +19,7 @@ export function change(changes) {
     if (value) query.set(name, value);
     else query.delete(name);
   }
+  delete document.body.dataset.wrongAddress;
   history.pushState(null, "", `?${query}`);
   document.dispatchEvent(new Event("querychange"));
 }
