@@ -7,6 +7,9 @@ from weakref import WeakKeyDictionary
 import redis
 import redis.asyncio
 from django.conf import settings
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 PREFIX = "ts:"
 TICK_CHANNEL = f"{PREFIX}tick"
@@ -22,6 +25,9 @@ STREAM_TTL_SECONDS = 600
 # The longest blocking read anywhere waits 5 s in the server: the socket has to outlast it.
 _SOCKET_SECONDS = 10
 _CONNECT_SECONDS = 3
+# Once more at once: a pooled connection may have died with a restarted server. redis-py's default takes 12 s to give up,
+# and whoever asks has a page, a health check or a client waiting.
+_NUM_RETRIES = 1
 
 _async_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.asyncio.Redis] = WeakKeyDictionary()
 
@@ -35,6 +41,7 @@ def client() -> redis.Redis:
         socket_timeout=_SOCKET_SECONDS,
         socket_connect_timeout=_CONNECT_SECONDS,
         health_check_interval=30,
+        retry=Retry(NoBackoff(), _NUM_RETRIES),
     )
 
 
@@ -48,6 +55,7 @@ def async_client() -> redis.asyncio.Redis:
             socket_timeout=_SOCKET_SECONDS,
             socket_connect_timeout=_CONNECT_SECONDS,
             health_check_interval=30,
+            retry=AsyncRetry(NoBackoff(), _NUM_RETRIES),
         )
     return _async_clients[loop]
 

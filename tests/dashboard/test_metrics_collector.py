@@ -1,0 +1,144 @@
+"""The engine's own /metrics text: all names, zeros from the start, identities at every scrape, nothing for promtool."""
+
+import random
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from dashboard.engine_metrics import EngineCollector, Exposition
+from tests.engine.harness import BLOCK_SIZE, Rig, make_rig
+
+TIERS = {"gpu", "cpu", "disk", "remote"}
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    rig = make_rig(gpu=16, cpu=16, disk=32, path=tmp_path)
+    yield rig
+    rig.close()
+
+
+def exposition(rig: Rig) -> Exposition:
+    collector = EngineCollector(rig.engine.snapshot, engine="e1", model_name="m", block_size=BLOCK_SIZE)
+    return Exposition(collector)
+
+
+def read(text: str) -> Samples:
+    found: Samples = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            labels = {name: value for name, value in sample.labels.items() if name not in ("engine", "model_name")}
+            key = (sample.name, tuple(sorted(labels.items())))
+            assert key not in found, f"{key} is there twice"
+            found[key] = sample.value
+    return found
+
+
+def total(samples: Samples, name: str) -> float:
+    return sum(value for (found, _), value in samples.items() if found == name)
+
+
+def test_every_series_is_there_from_the_start_with_zero(rig: Rig) -> None:
+    samples = read(exposition(rig).text())
+    counters = {key: value for key, value in samples.items() if key[0].endswith(("_total", "_count", "_bucket"))}
+
+    assert set(counters.values()) == {0.0}
+    for name in (
+        "tierscope_cached_prompt_tokens_total",
+        "tierscope_tier_capacity_bytes",
+        "tierscope_tier_used_bytes",
+        "tierscope_tier_resident_tokens",
+        "tierscope_tier_capacity_tokens",
+        "tierscope_tier_loaded_bytes_total",
+        "tierscope_tier_stored_bytes_total",
+    ):
+        assert {dict(labels)["cache_tier"] for found, labels in samples if found == name} == TIERS, name
+    ttft = {dict(labels)["cache_tier"] for n, labels in samples if n == "tierscope_time_to_first_token_seconds_count"}
+    assert ttft == TIERS | {"none"}
+    sources = {dict(labels)["source"] for n, labels in samples if n == "vllm:prompt_tokens_cached_by_source_total"}
+    assert sources == {"device", "host", "p2p", "disk", "external_unspecified"}
+
+
+def test_the_names_of_the_design_are_all_there(rig: Rig) -> None:
+    names = {name for name, _ in read(exposition(rig).text())}
+
+    own = """prompt_tokens_total cached_prompt_tokens_total computed_prompt_tokens_total generated_tokens_total
+        requests_total requests_running requests_waiting preemptions_total tier_capacity_bytes tier_used_bytes
+        tier_resident_tokens tier_evicted_blocks_total tier_loaded_bytes_total tier_stored_bytes_total
+        tier_load_seconds_bucket tier_errors_total time_to_first_token_seconds_bucket
+        inter_token_latency_seconds_bucket request_seconds_bucket"""
+    vllm = """prompt_tokens_cached_by_source_total prompt_tokens_by_source_total prefix_cache_queries_total
+        prefix_cache_hits_total external_prefix_cache_queries_total external_prefix_cache_hits_total prompt_tokens_total
+        prompt_tokens_cached_total generation_tokens_total request_success_total num_requests_running
+        num_requests_waiting kv_cache_usage_perc num_preemptions_total time_to_first_token_seconds_bucket
+        inter_token_latency_seconds_bucket e2e_request_latency_seconds_bucket"""
+    assert {f"tierscope_{name}" for name in own.split()} | {f"vllm:{name}" for name in vllm.split()} <= names
+
+
+def test_every_series_names_its_engine_and_model(rig: Rig) -> None:
+    for family in text_string_to_metric_families(exposition(rig).text()):
+        for sample in family.samples:
+            assert (sample.labels["engine"], sample.labels["model_name"]) == ("e1", "m")
+
+
+def test_the_identities_hold_at_every_scrape_under_load(rig: Rig) -> None:
+    random_ids = random.Random(3)
+    shared = [random_ids.randrange(90) for _ in range(24)]
+    text = exposition(rig)
+    for number in range(120):
+        if number % 4 == 0:
+            prompt = shared[: random_ids.randrange(4, 24)] + [random_ids.randrange(90) for _ in range(5)]
+            rig.submit(f"r{number}", prompt, max_tokens=random_ids.randrange(1, 6))
+        if number % 17 == 0:
+            rig.engine.abort(f"r{number - 4}")
+        rig.step()
+        _check_identities(read(text.text()))
+    rig.run()
+    _check_identities(read(text.text()))
+    assert total(read(text.text()), "tierscope_cached_prompt_tokens_total") > 0
+
+
+def _check_identities(samples: Samples) -> None:
+    prompt = total(samples, "tierscope_prompt_tokens_total")
+    hits = total(samples, "tierscope_cached_prompt_tokens_total")
+    assert prompt == hits + total(samples, "tierscope_computed_prompt_tokens_total")
+    local, external = (
+        total(samples, "vllm:prefix_cache_hits_total"),
+        total(samples, "vllm:external_prefix_cache_hits_total"),
+    )
+    assert total(samples, "vllm:prompt_tokens_cached_by_source_total") == local + external == hits
+    assert total(samples, "vllm:prompt_tokens_by_source_total") == prompt == total(samples, "vllm:prompt_tokens_total")
+    assert total(samples, "vllm:prompt_tokens_cached_total") == hits
+    assert total(samples, "vllm:external_prefix_cache_queries_total") == prompt - local
+    assert 0 <= total(samples, "vllm:kv_cache_usage_perc") <= 1
+
+
+def test_histograms_are_cumulative_and_agree_with_their_counts(rig: Rig) -> None:
+    rig.ask("a", list(range(12)), max_tokens=4)
+    samples = read(exposition(rig).text())
+
+    bounds = [
+        (float(dict(labels)["le"]), v) for (n, labels), v in samples.items() if n == "tierscope_request_seconds_bucket"
+    ]
+    values = [value for _, value in sorted(bounds)]
+    assert values == sorted(values)
+    assert values[-1] == samples["tierscope_request_seconds_count", ()] == 1
+    assert total(samples, "tierscope_time_to_first_token_seconds_count") == 1
+    assert samples["vllm:time_to_first_token_seconds_count", ()] == 1
+    assert samples["tierscope_inter_token_latency_seconds_count", ()] == 3
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is missing: apt-get install prometheus")
+def test_promtool_has_nothing_to_say_but_vllm_s_colons(rig: Rig) -> None:
+    rig.ask("a", list(range(12)))
+    checked = subprocess.run(
+        ["promtool", "check", "metrics"], input=exposition(rig).text(), capture_output=True, text=True, timeout=30
+    )
+
+    said = (checked.stdout + checked.stderr).splitlines()
+    assert [line for line in said if not (line.startswith("vllm:") and line.endswith("should not contain ':'"))] == []
