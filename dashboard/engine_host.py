@@ -3,12 +3,10 @@
 Turns settings into an engine, jobs into its requests, its events into stream events, and its state into plain numbers.
 """
 
-import logging
 import queue
-from collections.abc import Generator, Mapping
-from concurrent.futures import Future
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from django.conf import settings
 
@@ -19,26 +17,24 @@ from dashboard.jobs import Job
 from dashboard.models import TierSetting
 from dashboard.streams import Event
 from engine.build import build_engine, resolve_device
+from engine.chat_template import ChatTemplateError
 from engine.defaults import default_tier_sizes
-from engine.engine import Engine
+from engine.engine import STOPPED, Engine
 from engine.engine_config import EngineConfig
 from engine.loader import LoadedModel, load
-from engine.request import BusyError, FinishedEvent, GenerationRequest, RequestError, TokenEvent, Usage
+from engine.request import BusyError, GenerationRequest, RequestError, Usage
 from engine.sampling import SamplingParams
 from engine.stats import EngineSnapshot
+from engine.text import TextDelta, TextEvent, TextFinished, TextGenerator
+from engine.tokenizer import StreamDecoder
 from tiers import MachineLimits, Policy, RefusedError, Tier, TierConfig, TierStats, WriteMode
 from tiers.disk import file_bytes
 
 __all__ = ["EngineHost", "EngineSnapshot", "load_host"]
 
-logger = logging.getLogger(__name__)
-T = TypeVar("T")
-EngineEvent = TokenEvent | FinishedEvent
-
 _ALIVE_SECONDS = 3.0
 # Commands run between two steps; a step is one prefill chunk, far below this on any machine.
 _COMMAND_SECONDS = 60.0
-_STOPPED_BY_WORKER = "engine was stopped"
 
 
 def load_host(name: str, progress: Progress) -> "EngineHost":
@@ -55,7 +51,7 @@ def load_host(name: str, progress: Progress) -> "EngineHost":
     config = EngineConfig(name=name, tiers=_tiers(name, loaded, limits), block_size=settings.BLOCK_SIZE)
     engine = build_engine(config, loaded, limits)
     engine.start()
-    return EngineHost(name, engine, loaded, limits)
+    return EngineHost(name, engine, loaded)
 
 
 def _tiers(name: str, loaded: LoadedModel, limits: MachineLimits) -> tuple[TierConfig, ...]:
@@ -86,33 +82,34 @@ def starting_sizes(name: str, loaded: LoadedModel, limits: MachineLimits) -> dic
 class EngineHost:
     """A started engine as the worker sees it: tiers by name, sizes in bytes, events as plain JSON."""
 
-    def __init__(self, name: str, engine: Engine, loaded: LoadedModel, limits: MachineLimits) -> None:
+    def __init__(self, name: str, engine: Engine, loaded: LoadedModel) -> None:
         self.name = name
         self._engine = engine
         self._loaded = loaded
-        self._limits = limits
+        self._texts = TextGenerator(engine, loaded)
         self._slab = loaded.model.slab(engine.config.block_size)
         self._file_bytes = file_bytes(self._slab)
         self._exposition = Exposition(
-            EngineCollector(
-                engine.snapshot, engine=name, model_name=loaded.name, block_size=engine.config.block_size
-            )
+            EngineCollector(engine.snapshot, engine=name, model_name=loaded.name, block_size=engine.config.block_size)
         )
 
     # -- requests ----------------------------------------------------------------------------------------------------
     def generate(self, job: Job) -> Generator[Event, None, None]:
         """ "token" events and one "done"; "alive" whenever nothing happened for 3 s. Closing it aborts the request."""
         prompt = self._prompt(job)
-        events: queue.SimpleQueue[EngineEvent] = queue.SimpleQueue()
+        events: queue.SimpleQueue[TextEvent] = queue.SimpleQueue()
         self._submit(GenerationRequest(job.run_id, prompt, self._sampling(job, len(prompt))), events)
-        is_over = False
         try:
-            for event in self._texts(job, prompt, events):
-                is_over = event["type"] == "done"
-                yield event
+            for batch in _batches(events):
+                if text := "".join(event.text for event in batch if isinstance(event, TextDelta)):
+                    yield {"type": "token", "text": text}
+                if not batch:
+                    yield {"type": "alive"}
+                elif isinstance(batch[-1], TextFinished):
+                    yield self._done(job, prompt, batch[-1])
+                    return
         finally:
-            if not is_over:
-                self._engine.abort(job.run_id)
+            self._engine.abort(job.run_id)  # no effect on a request that has ended
 
     def abort(self, run_id: str) -> None:
         self._engine.abort(run_id)
@@ -169,9 +166,9 @@ class EngineHost:
         return told
 
     # -- jobs and events ---------------------------------------------------------------------------------------------
-    def _submit(self, request: GenerationRequest, events: "queue.SimpleQueue[EngineEvent]") -> None:
+    def _submit(self, request: GenerationRequest, events: "queue.SimpleQueue[TextEvent]") -> None:
         try:
-            self._engine.submit(request, events.put)
+            self._texts.submit(request, events.put)
         except BusyError as busy:
             raise HostError(503, str(busy), code="engine_busy", is_retriable=True) from None
         except RequestError as error:
@@ -181,8 +178,11 @@ class EngineHost:
         if job.prompt_token_ids is not None:
             return self._checked(job.prompt_token_ids)
         if job.prompt is not None:
-            return self._loaded.tokenizer.encode(job.prompt)
-        return self._loaded.tokenizer.encode(self._rendered(job.messages or []))
+            return self._texts.prompt_token_ids(job.prompt)
+        try:
+            return self._texts.chat_token_ids(job.messages or [])
+        except ChatTemplateError as error:
+            raise HostError(400, str(error), code="invalid_request") from None
 
     def _checked(self, token_ids: list[int]) -> list[int]:
         vocab_size = self._loaded.model.config.vocab_size
@@ -196,3 +196,44 @@ class EngineHost:
         told["max_tokens"] = told["max_tokens"] or max(1, room)
         told["stop"] = tuple(told["stop"])
         return SamplingParams(**told)
+
+    def _done(self, job: Job, prompt: list[int], last: TextFinished) -> Event:
+        usage = last.usage
+        return {
+            "type": "done",
+            "finish_reason": last.finish_reason,
+            "error": last.error,
+            "is_retriable": last.error == STOPPED,
+            "usage": {
+                "prompt_tokens": usage.prompt_tokens,
+                "hit_tokens": {tier.value: tokens for tier, tokens in usage.hit_tokens.items()},
+                "computed_tokens": usage.computed_tokens,
+                "generated_tokens": usage.generated_tokens,
+                "slowest_tier": usage.slowest_tier and usage.slowest_tier.value,
+                "ttft_seconds": usage.ttft_seconds,
+            },
+            "prompt": self._runs(prompt, usage) if job.return_prompt_tokens else None,
+        }
+
+    def _runs(self, prompt: list[int], usage: Usage) -> list[dict[str, Any]]:
+        """The prompt's text in runs of tokens that came from the same tier; `cache_tier` None was computed."""
+        decoder, start, runs = StreamDecoder(self._loaded.tokenizer), 0, []
+        for tier, num_tokens in usage.prompt_tiers:
+            text = decoder.push(prompt[start : start + num_tokens])
+            start += num_tokens
+            runs.append({"text": text, "num_tokens": num_tokens, "cache_tier": tier and tier.value})
+        if runs:
+            runs[-1]["text"] += decoder.finish()
+        return runs
+
+
+def _batches(events: "queue.SimpleQueue[TextEvent]") -> Iterator[list[TextEvent]]:
+    """What is there, at once; an empty list where nothing came for 3 s."""
+    while True:
+        try:
+            batch = [events.get(timeout=_ALIVE_SECONDS)]
+            while not events.empty():
+                batch.append(events.get())
+        except queue.Empty:
+            batch = []
+        yield batch

@@ -25,8 +25,8 @@ STREAM_TTL_SECONDS = 600
 # The longest blocking read anywhere waits 5 s in the server: the socket has to outlast it.
 _SOCKET_SECONDS = 10
 _CONNECT_SECONDS = 3
-# Once more at once: a pooled connection may have died with a restarted server. redis-py's default takes 12 s to give up,
-# and whoever asks has a page, a health check or a client waiting.
+# Once more at once: a pooled connection may have died with a restarted server. redis-py would try for 12 s by default,
+# while a page, a health check or a client waits.
 _NUM_RETRIES = 1
 
 _async_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.asyncio.Redis] = WeakKeyDictionary()
