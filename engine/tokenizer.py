@@ -1,0 +1,80 @@
+"""Text to token ids and back, whole or as the ids come. Knows nothing about models, chats or requests."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import tokenizers
+
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+class Tokenizer:
+    """A fast tokenizer as Hugging Face's tokenizer.json describes it. Thread-safe."""
+
+    def __init__(self, backend: tokenizers.Tokenizer) -> None:
+        # A file may ask for truncation or padding, which a prompt must never meet.
+        backend.no_truncation()
+        backend.no_padding()
+        self._backend = backend
+
+    @classmethod
+    def from_file(cls, path: Path) -> "Tokenizer":
+        """Raises ValueError where the file is missing or is no tokenizer."""
+        try:
+            return cls(tokenizers.Tokenizer.from_file(str(path)))
+        except Exception as error:  # the library raises bare Exception
+            raise ValueError(f"{path} is not a usable tokenizer: {error}") from error
+
+    @property
+    def vocab_size(self) -> int:
+        return int(self._backend.get_vocab_size(with_added_tokens=True))
+
+    def id_of(self, token: str) -> int | None:
+        """The id of exactly this token, None where the vocabulary lacks it."""
+        found: int | None = self._backend.token_to_id(token)
+        return found
+
+    def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
+        """Token ids. Special tokens written out in the text become themselves.
+
+        `add_special_tokens` lets the tokenizer put its own at the start or end; a chat template wrote them already.
+        """
+        ids: list[int] = self._backend.encode(text, add_special_tokens=add_special_tokens).ids
+        return ids
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """The text without special tokens; bytes that are no UTF-8 become U+FFFD."""
+        text: str = self._backend.decode(list(token_ids), skip_special_tokens=True)
+        return text
+
+
+class StreamDecoder:
+    """Decodes ids as they come. What it gave out, joined, is what `Tokenizer.decode` makes of all ids.
+
+    Never gives out a part of a character: a trailing U+FFFD is held back until more ids or the end settle it.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        # A short run of settled ids is decoded again with the new ones: a token's text may depend on those before it.
+        self._settled: list[int] = []
+        self._pending: list[int] = []
+
+    def push(self, token_ids: Sequence[int]) -> str:
+        """The text that these ids settle; empty while a character is incomplete."""
+        self._pending += token_ids
+        text = self._text_of_pending()
+        if not text or text.endswith(_REPLACEMENT):
+            return ""
+        self._settled, self._pending = self._pending, []
+        return text
+
+    def finish(self) -> str:
+        """What was held back, as it is."""
+        text = self._text_of_pending()
+        self._settled, self._pending = [], []
+        return text
+
+    def _text_of_pending(self) -> str:
+        before = self._tokenizer.decode(self._settled)
+        return self._tokenizer.decode(self._settled + self._pending)[len(before) :]
