@@ -125,7 +125,7 @@ class TierSettingAdmin(admin.ModelAdmin[TierSetting]):
         if not self.has_change_permission(request, setting):
             raise PermissionDenied
         state = tier_state(setting)
-        is_online = state.state not in ("offline", "unknown", "loading")
+        is_online = state.state in ("applied", "pending", "differs")
         if request.method == "POST" and is_online:
             tiers.clear(setting_id=setting.pk, author=user_of(request), now=timezone.now())
             message = f"{_title(setting)}: the engine was asked to drop {state.resident_blocks} blocks ({state.used})."
@@ -150,6 +150,8 @@ def _when(state: str) -> str:
     """When the wish that was just stored comes true."""
     if state == "offline":
         return "The engine is offline; it applies this at its next start."
+    if state in ("loading", "failed"):
+        return "The engine is starting; it applies this when it is ready."
     if state == "unknown":
         return "Valkey cannot be reached; the engine applies this as soon as it can."
     return "The engine applies it within two seconds."

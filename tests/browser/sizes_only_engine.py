@@ -45,7 +45,7 @@ class SizesOnly:
     def abort(self, run_id: str) -> None:
         pass
 
-    def block_bytes(self) -> int:
+    def block_bytes(self, tier: str) -> int:
         return BLOCK_BYTES
 
     def describe(self) -> Mapping[str, Any]:

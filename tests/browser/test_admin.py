@@ -1,12 +1,11 @@
 """The admin in a real Chromium: sizes typed and seen applied live, a tier cleared, a key made, on small screens too."""
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from tests.browser.admin_stack import AdminStack
 
@@ -23,20 +22,9 @@ def stack(tmp_path_factory: pytest.TempPathFactory, valkey_server: str) -> Itera
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(
-            executable_path=os.environ.get("CHROMIUM", "/usr/bin/chromium"), args=arguments
-        )
-        yield opened
-        opened.close()
-
-
-@pytest.fixture(scope="module")
-def signed_in(stack: AdminStack, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def signed_in(stack: AdminStack, chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The cookies of a session, so that only one test goes through the login page."""
-    page = browser.new_page()
+    page = chromium.new_page()
     page.goto(f"{stack.url}/admin/")
     page.get_by_label("Username").fill("admin")
     page.get_by_label("Password").fill(stack.password)
@@ -49,8 +37,8 @@ def signed_in(stack: AdminStack, browser: Browser, tmp_path_factory: pytest.Temp
 
 
 @pytest.fixture
-def context(stack: AdminStack, browser: Browser, signed_in: Path) -> Iterator[BrowserContext]:
-    opened = browser.new_context(base_url=stack.url, storage_state=signed_in)
+def context(stack: AdminStack, chromium: Browser, signed_in: Path) -> Iterator[BrowserContext]:
+    opened = chromium.new_context(base_url=stack.url, storage_state=signed_in)
     yield opened
     opened.close()
 

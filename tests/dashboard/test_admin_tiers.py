@@ -217,6 +217,13 @@ def test_a_loading_engine_says_how_far_it_is(admin: Client, cpu: TierSetting) ->
     assert admin.get(f"{LIST}live/").json()["engines"][0]["headline"] == "loading: reading weights 40%"
 
 
+def test_an_engine_that_could_not_start_says_why(admin: Client, cpu: TierSetting) -> None:
+    publish(status="failed")
+    row = live(admin, "cpu")
+    assert (row["state"], row["note"]) == ("failed", "Engine local could not start: reading weights")
+    assert "There is nothing that could be cleared now." in admin.get(clear_url(cpu)).content.decode()
+
+
 @pytest.mark.parametrize("text", ["", "[]", "null", "{", '{"tiers": 3}', '{"progress": 1}', '{"tiers": {"cpu": []}}'])
 def test_a_snapshot_that_makes_no_sense_is_an_engine_that_is_not_there(
     admin: Client, cpu: TierSetting, text: str
