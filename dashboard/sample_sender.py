@@ -10,7 +10,7 @@ from dashboard.sample_plan import Turn
 
 Message = dict[str, str]
 MAX_TOKENS = 12
-_TURN_SECONDS = 60.0
+_TURN_SECONDS = 120.0
 _RETRY_SECONDS = 1.0
 _NUM_RETRIES = 30
 

@@ -20,7 +20,7 @@ from dashboard.sample_sender import Sender, SendError
 
 _KEPT_SECONDS = 600
 # Longer than any step of a run: a worker that was killed blocks the next run no longer than this.
-_LOCK_SECONDS = 90
+_LOCK_SECONDS = 150
 _MODEL_SECONDS = 300
 
 
