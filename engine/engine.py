@@ -10,8 +10,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
 
-from tiers import Policy, Tier, TieredCache, WriteMode, root_key
-
 from engine.engine_config import EngineConfig
 from engine.inbox import ClosedError, Inbox
 from engine.request import BusyError, Event, FinishedEvent, FinishReason, GenerationRequest, RequestError, TokenEvent
@@ -20,6 +18,7 @@ from engine.runner import Runner
 from engine.scheduler import Plan, Scheduler
 from engine.sequence import Sequence
 from engine.stats import EngineSnapshot, EngineStats
+from tiers import Policy, Tier, TieredCache, WriteMode, root_key
 
 log = logging.getLogger(__name__)
 

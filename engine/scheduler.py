@@ -8,11 +8,10 @@ from bisect import insort
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tiers import CapacityError, LeaseState, TieredCache
-
 from engine.engine_config import EngineConfig
 from engine.sequence import Sequence
 from engine.stats import EngineStats
+from tiers import CapacityError, LeaseState, TieredCache
 
 log = logging.getLogger(__name__)
 
@@ -30,12 +29,15 @@ class Chunk:
 
 @dataclass(slots=True)
 class Plan:
-    """One step in the making. `failed` are sequences that ended here, each with a sentence that says why."""
+    """One step in the making. `failed` are sequences that ended here, each with a sentence that says why.
+
+    `is_short`: a running sequence lacks blocks, so nobody is admitted, who would take or hold those it waits for.
+    """
 
     budget: int
     chunks: list[Chunk] = field(default_factory=list)
     failed: list[tuple[Sequence, str]] = field(default_factory=list)
-    has_preempted: bool = False
+    is_short: bool = False
     has_moved: bool = False
 
     def add(self, sequence: Sequence) -> None:
@@ -82,7 +84,7 @@ class Scheduler:
         self._decode(plan)
         self._prefill(plan)
         self._start_loaded(plan)
-        if not plan.has_preempted:
+        if not plan.is_short:
             self._admit_waiting(plan)
         return plan
 
@@ -163,6 +165,7 @@ class Scheduler:
         assert sequence.lease is not None
         missing = sequence.blocks_now - len(sequence.lease.block_ids)
         while missing > 0 and not self._cache.extend(sequence.lease, missing):
+            plan.is_short = True
             if self._cache.num_obtainable >= missing:
                 return False
             victim = max((*self.running, *self.loading), key=_arrival)
@@ -172,7 +175,6 @@ class Scheduler:
         return True
 
     def _preempt(self, victim: Sequence, plan: Plan) -> None:
-        plan.has_preempted = True
         if victim in self.loading:
             self._send_back(victim, self.loading)
             return

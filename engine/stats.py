@@ -7,14 +7,12 @@ import logging
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import wraps
 from typing import Concatenate, ParamSpec
-
-from tiers import TIERS, CacheStats, Tier
 
 from engine.request import FINISH_REASONS, FinishReason
 from engine.room import Floor
 from engine.sequence import Sequence
+from tiers import TIERS, CacheStats, Tier
 
 log = logging.getLogger(__name__)
 
@@ -113,8 +111,7 @@ Method = Callable[Concatenate["EngineStats", P], None]
 
 
 def _never_fails(method: Method[P]) -> Method[P]:
-    @wraps(method)
-    def guarded(self: "EngineStats", *args: P.args, **kwargs: P.kwargs) -> None:
+    def guarded(self: "EngineStats", /, *args: P.args, **kwargs: P.kwargs) -> None:
         try:
             method(self, *args, **kwargs)
         except Exception:

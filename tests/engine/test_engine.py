@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from engine.sampling import SamplingParams
-from tiers import Tier, WriteMode
 
 from engine.request import BusyError, Event, FinishedEvent, GenerationRequest, RequestError
+from engine.sampling import SamplingParams
 from tests.engine.harness import Answer, Rig, make_rig
 from tests.engine.mock_runner import expected_tokens
 from tests.engine.test_scheduler import prompt
+from tiers import Tier, WriteMode
 
 
 class Waiting(Answer):
@@ -68,7 +68,12 @@ def test_an_idle_engine_sleeps(rig: Rig) -> None:
     time.sleep(0.05)
     naps: list[float] = []
     sleep = rig.engine._inbox.sleep
-    rig.engine._inbox.sleep = lambda seconds: (naps.append(seconds), sleep(seconds))[1]  # type: ignore[method-assign]
+
+    def watched(seconds: float) -> None:
+        naps.append(seconds)
+        sleep(seconds)
+
+    rig.engine._inbox.sleep = watched  # type: ignore[method-assign]
     rig.engine._inbox.ring()
     time.sleep(0.3)
     assert len(naps) <= 2

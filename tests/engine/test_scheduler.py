@@ -1,11 +1,14 @@
 """What one step computes, who waits, who is preempted."""
 
+from collections.abc import Sequence
+
 import pytest
-from tiers import RefusedError, Tier
 
 from engine.request import BusyError, RequestError
+from engine.scheduler import Chunk
 from tests.engine.harness import BLOCK_BYTES, make_rig
 from tests.engine.mock_runner import expected_tokens
+from tiers import RefusedError, Tier
 
 
 def prompt(start: int, length: int) -> list[int]:
@@ -52,7 +55,12 @@ def test_no_step_computes_more_than_its_budget() -> None:
         rig.submit(f"r{number}", prompt(number, 9), 4)
     seen: list[int] = []
     run = rig.runner.run
-    rig.runner.run = lambda chunks: (seen.append(sum(chunk.length for chunk in chunks)), run(chunks))[1]  # type: ignore[method-assign]
+
+    def watched(chunks: Sequence[Chunk]) -> list[int]:
+        seen.append(sum(chunk.length for chunk in chunks))
+        return run(chunks)
+
+    rig.runner.run = watched  # type: ignore[method-assign]
     rig.run()
     assert max(seen) == 8
 

@@ -1,7 +1,8 @@
 """Histograms and admissions: integers that add up."""
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.sequence import Admission, blocks_for
 from engine.stats import REQUEST_BOUNDS, TTFT_BOUNDS, EngineStats, Histogram

@@ -1,0 +1,75 @@
+"""A real engine over the bundled model for the benchmarks. Knows nothing about what is measured with it."""
+
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine.build import build_engine, resolve_device
+from engine.engine import Engine
+from engine.engine_config import EngineConfig
+from engine.loader import LoadedModel, load
+from engine.request import Event, FinishedEvent, GenerationRequest, TokenEvent
+from engine.sampling import SamplingParams
+from tiers import MachineLimits, Tier, TierConfig, WriteMode
+
+MODEL_CACHE = Path(tempfile.gettempdir()) / "tierscope-bench-model"
+BLOCK_SIZE = 16
+
+
+@dataclass
+class Heard:
+    """What a request's listener heard, and when."""
+
+    token_ids: list[int] = field(default_factory=list)
+    token_at: list[float] = field(default_factory=list)
+    finished: FinishedEvent | None = None
+    is_over: threading.Event = field(default_factory=threading.Event)
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, TokenEvent):
+            self.token_ids += event.token_ids
+            self.token_at.append(time.perf_counter())
+        else:
+            self.finished = event
+            self.is_over.set()
+
+
+def load_model() -> LoadedModel:
+    return load(None, cache_dir=MODEL_CACHE, device=resolve_device("auto"), progress=lambda text, share: None)
+
+
+@contextmanager
+def real_engine(
+    loaded: LoadedModel, *, gpu_blocks: int, cpu_blocks: int = 0, disk_blocks: int = 0, mode: WriteMode
+) -> Iterator[Engine]:
+    """A started engine whose tiers hold so many blocks each; everything is gone afterwards."""
+    block_bytes = loaded.model.slab(BLOCK_SIZE).num_bytes
+    with tempfile.TemporaryDirectory(prefix="tierscope-bench-") as folder:
+        tiers = (
+            TierConfig(Tier.GPU, gpu_blocks * block_bytes, write_mode=mode),
+            TierConfig(Tier.CPU, cpu_blocks * block_bytes, write_mode=mode),
+            # A block's file is its slab and a short header.
+            TierConfig(Tier.DISK, disk_blocks * (block_bytes + 4096), write_mode=mode, path=Path(folder)),
+        )
+        engine = build_engine(EngineConfig("bench", tiers, block_size=BLOCK_SIZE), loaded, MachineLimits())
+        engine.start()
+        try:
+            yield engine
+        finally:
+            engine.stop()
+
+
+def ask(engine: Engine, request_id: str, prompt: list[int], max_tokens: int) -> Heard:
+    """A greedy request from start to end."""
+    heard = Heard()
+    sampling = SamplingParams(temperature=0.0, max_tokens=max_tokens, ignore_eos=True)
+    engine.submit(GenerationRequest(request_id, prompt, sampling), heard)
+    if not heard.is_over.wait(300):
+        raise TimeoutError(f"request {request_id} did not end within 300 s")
+    if heard.finished is None or heard.finished.finish_reason == "error":
+        raise RuntimeError(f"request {request_id} failed: {heard.finished}")
+    return heard

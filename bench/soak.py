@@ -1,0 +1,173 @@
+"""Does the engine hold for long? Random chats, aborts, resizes and clears against real tiers and their threads.
+
+Every answer is compared with what the model says without a cache, every identity is checked all the time, and the
+process must not grow. `python -m bench soak` runs one minute; `python -m bench.soak 600` runs as long as it is told.
+"""
+
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+from bench.result import Result, compare
+from engine.request import BusyError, Event, FinishedEvent, GenerationRequest, RequestError, TokenEvent
+from engine.sampling import SamplingParams
+from tests.engine.harness import BLOCK_BYTES, Rig, make_rig
+from tests.engine.mock_runner import expected_tokens
+from tests.workload import ChatShape, WorkItem, chats
+from tiers import RefusedError, Tier, WriteMode
+
+DEFAULT_SECONDS = 60.0
+NUM_CLIENTS = 8
+GROWTH_BAR = 1.10
+DISK_FILE_BLOCKS = 20  # a file of four tokens is mostly header
+
+
+class Totals:
+    """What the clients saw, added up under a lock."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.ended = self.prompt_tokens = self.hit_tokens = 0
+        self.wrong: list[str] = []
+
+    def add(self, item: WorkItem, tokens: list[int], last: FinishedEvent) -> None:
+        expected = expected_tokens(item.prompt_token_ids, item.max_tokens)
+        is_right = tokens == expected[: len(tokens)] and (last.finish_reason != "length" or tokens == expected)
+        usage = last.usage
+        with self._lock:
+            self.ended += 1
+            self.prompt_tokens += usage.prompt_tokens
+            self.hit_tokens += sum(usage.hit_tokens.values())
+            if not is_right or last.finish_reason not in {"length", "abort"}:
+                self.wrong.append(f"{item.request_id}: {last.finish_reason} {last.error or tokens}")
+
+
+def ask(rig: Rig, item: WorkItem, totals: Totals) -> None:
+    """One request from start to end, as a client sees it."""
+    tokens: list[int] = []
+    ended = threading.Event()
+    finished: list[FinishedEvent] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, TokenEvent):
+            tokens.extend(event.token_ids)
+        else:
+            finished.append(event)
+            ended.set()
+
+    sampling = SamplingParams(temperature=0.0, max_tokens=item.max_tokens)
+    try:
+        rig.engine.submit(GenerationRequest(item.request_id, item.prompt_token_ids, sampling), listen)
+    except BusyError:
+        time.sleep(0.01)
+        return
+    except RequestError:
+        return
+    if item.is_aborted:
+        rig.engine.abort(item.request_id)
+    if not ended.wait(30):
+        totals.wrong.append(f"{item.request_id}: hangs")
+        return
+    totals.add(item, tokens, finished[0])
+
+
+def client(rig: Rig, number: int, until: float, totals: Totals) -> None:
+    shape = ChatShape(max_prompt=120, system_tokens=24, turn_tokens=12, num_chats=4, abort_rate=0.05)
+    for item in chats(seed=number % 3, shape=shape):
+        if time.monotonic() >= until:
+            return
+        named = WorkItem(f"c{number}-{item.request_id}", item.prompt_token_ids, item.max_tokens, item.is_aborted)
+        ask(rig, named, totals)
+
+
+def disturb(rig: Rig, until: float) -> int:
+    """Resize, clear and reconfigure at random; returns how often a resize was refused."""
+    rng, refused = random.Random(7), 0
+    while time.monotonic() < until:
+        tier = rng.choice([Tier.GPU, Tier.CPU, Tier.DISK])
+        blocks = rng.choice([0, 40, 64, 100, 160]) * (DISK_FILE_BLOCKS if tier is Tier.DISK else 1)
+        try:
+            rig.engine.resize(tier, blocks * BLOCK_BYTES).result(10)
+        except RefusedError:
+            refused += 1
+        if rng.random() < 0.2:
+            rig.engine.clear(rng.choice([Tier.CPU, Tier.DISK])).result(10)
+        if rng.random() < 0.2:
+            rig.engine.configure(rng.choice([Tier.CPU, Tier.DISK]), write_mode=rng.choice(list(WriteMode))).result(10)
+        rig.engine.check()
+        rig.engine.snapshot().counters.check()
+        time.sleep(0.05)
+    return refused
+
+
+@contextmanager
+def running_rig() -> Iterator[Rig]:
+    with tempfile.TemporaryDirectory(prefix="tierscope-soak-") as folder:
+        rig = make_rig(
+            gpu=100,
+            cpu=100,
+            disk=100 * DISK_FILE_BLOCKS,
+            path=Path(folder),
+            max_num_batched_tokens=64,
+            clock=time.monotonic,
+        )
+        rig.engine.start()
+        try:
+            yield rig
+        finally:
+            rig.engine.stop()
+
+
+def soak(seconds: float) -> Iterable[Result]:
+    totals, process = Totals(), psutil.Process()
+    with running_rig() as rig:
+        start = time.monotonic()
+        until = start + seconds
+        threads = [threading.Thread(target=client, args=(rig, n, until, totals)) for n in range(NUM_CLIENTS)]
+        threads.append(threading.Thread(target=disturb, args=(rig, until)))
+        for thread in threads:
+            thread.start()
+        time.sleep(seconds * 0.2)
+        early = process.memory_info().rss
+        for thread in threads:
+            thread.join()
+        rig.engine.check()
+        counters = rig.engine.snapshot().counters
+        late = process.memory_info().rss
+    for line in totals.wrong[:20]:
+        print(line, file=sys.stderr)
+    yield exactly("soak: wrong or lost answers", len(totals.wrong), 0)
+    yield exactly("soak: prompt tokens counted", counters.prompt_tokens, totals.prompt_tokens)
+    yield exactly("soak: hit tokens counted", sum(counters.hit_tokens.values()), totals.hit_tokens)
+    yield exactly("soak: requests ended", sum(counters.requests.values()), totals.ended)
+    yield compare(
+        "soak: memory at the end / after a fifth",
+        ours=late / 2**20,
+        reference=early / 2**20,
+        reference_name="RSS after a fifth of the time",
+        unit="MiB",
+        bar=GROWTH_BAR,
+        better="lower",
+    )
+
+
+def exactly(name: str, ours: int, reference: int) -> Result:
+    ratio = ours / reference if reference else None
+    return Result(name, ours, reference, "what the clients saw", "count", ratio, "= reference", ours == reference)
+
+
+def run() -> Iterable[Result]:
+    return soak(DEFAULT_SECONDS)
+
+
+if __name__ == "__main__":
+    results = list(soak(float(sys.argv[1]) if len(sys.argv) > 1 else DEFAULT_SECONDS))
+    print(*(result.as_json() for result in results), sep="\n")
+    sys.exit(any(result.ok is False for result in results))

@@ -1,0 +1,140 @@
+"""Greedy text of the real model does not depend on where the prompt's blocks came from."""
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from engine.build import build_engine
+from engine.engine import Engine
+from engine.engine_config import EngineConfig
+from engine.loader import LoadedModel
+from engine.request import CacheUse, Event, FinishedEvent, GenerationRequest, TokenEvent, Usage
+from engine.sampling import SamplingParams
+from tiers import MachineLimits, Tier, TierConfig
+
+BLOCK_SIZE = 16
+NUM_TOKENS = 12
+SYSTEM = "You are a patient teacher of physics at a small school by the sea. Answer in short sentences. " * 3
+QUESTIONS = (
+    "Why is the sky blue?",
+    "Why do the tides come twice a day?",
+    "What makes a rainbow?",
+    "How does a sail pull a boat against the wind?",
+)
+
+
+@dataclass(frozen=True)
+class Text:
+    tokens: tuple[int, ...]
+    usage: Usage
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Blocks by tier; the prompts have about eight, and more are needed for the answer."""
+
+    gpu: int
+    cpu: int = 0
+    disk: int = 0
+
+
+FORCED = {
+    "gpu only": (Sizes(gpu=64), {Tier.GPU}),
+    "tiny gpu and cpu": (Sizes(gpu=12, cpu=64), {Tier.GPU, Tier.CPU}),
+    "tiny gpu and disk": (Sizes(gpu=12, disk=64), {Tier.GPU, Tier.DISK}),
+    "tiny gpu, tiny cpu and disk": (Sizes(gpu=12, cpu=6, disk=64), {Tier.GPU, Tier.CPU, Tier.DISK}),
+}
+
+
+def engine_with(loaded: LoadedModel, sizes: Sizes, path: Path) -> Engine:
+    block_bytes = loaded.model.slab(BLOCK_SIZE).num_bytes
+    tiers = (
+        TierConfig(Tier.GPU, sizes.gpu * block_bytes),
+        TierConfig(Tier.CPU, sizes.cpu * block_bytes),
+        TierConfig(Tier.DISK, sizes.disk * (block_bytes + 4096), path=path),
+    )
+    config = EngineConfig("test", tiers, block_size=BLOCK_SIZE, min_gpu_tokens=BLOCK_SIZE)
+    return build_engine(config, loaded, MachineLimits())
+
+
+def ask(engine: Engine, request_id: str, prompt: list[int], cache: CacheUse = "on") -> Text:
+    tokens: list[int] = []
+    done: Future[Usage] = Future()
+
+    def listen(event: Event) -> None:
+        if isinstance(event, TokenEvent):
+            tokens.extend(event.token_ids)
+        else:
+            assert isinstance(event, FinishedEvent)
+            done.set_result(event.usage)
+
+    sampling = SamplingParams(temperature=0.0, max_tokens=NUM_TOKENS, ignore_eos=True)
+    engine.submit(GenerationRequest(request_id, prompt, sampling, cache=cache), listen)
+    usage = done.result(120)
+    return Text(tuple(tokens), usage)
+
+
+@pytest.fixture(scope="module")
+def prompts(real_model: LoadedModel) -> list[list[int]]:
+    return [real_model.tokenizer.encode(f"{SYSTEM}\nQuestion: {question}\nAnswer:") for question in QUESTIONS]
+
+
+@pytest.fixture(scope="module")
+def uncached(
+    real_model: LoadedModel, prompts: list[list[int]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[tuple[int, ...]]]:
+    engine = engine_with(real_model, Sizes(gpu=64), tmp_path_factory.mktemp("uncached"))
+    engine.start()
+    yield [ask(engine, f"r{number}", prompt, "off").tokens for number, prompt in enumerate(prompts)]
+    engine.stop()
+
+
+@pytest.mark.parametrize("name", FORCED)
+def test_the_text_is_the_same_whatever_tier_the_prompt_came_from(
+    name: str,
+    real_model: LoadedModel,
+    prompts: list[list[int]],
+    uncached: list[tuple[int, ...]],
+    tmp_path: Path,
+) -> None:
+    sizes, expected_tiers = FORCED[name]
+    engine = engine_with(real_model, sizes, tmp_path)
+    engine.start()
+    read: set[Tier] = set()
+    for turn in range(2):
+        for number, prompt in enumerate(prompts):
+            text = ask(engine, f"{turn}-{number}", prompt)
+            assert text.tokens == uncached[number]
+            read |= {tier for tier, tokens in text.usage.hit_tokens.items() if tokens}
+    engine.check()
+    engine.stop()
+    assert read == expected_tiers
+
+
+def test_the_text_is_the_same_for_requests_that_run_together_and_preempt_each_other(
+    real_model: LoadedModel, prompts: list[list[int]], uncached: list[tuple[int, ...]], tmp_path: Path
+) -> None:
+    num_blocks = len(prompts[0]) // BLOCK_SIZE + 6
+    engine = engine_with(real_model, Sizes(gpu=num_blocks, cpu=64), tmp_path)
+    heard: dict[int, list[int]] = {number: [] for number in range(len(prompts))}
+    done: dict[int, Future[Usage]] = {number: Future() for number in range(len(prompts))}
+
+    def listener(number: int, event: Event) -> None:
+        if isinstance(event, TokenEvent):
+            heard[number].extend(event.token_ids)
+        else:
+            done[number].set_result(event.usage)
+
+    sampling = SamplingParams(temperature=0.0, max_tokens=NUM_TOKENS, ignore_eos=True)
+    for number, prompt in enumerate(prompts):
+        engine.submit(GenerationRequest(f"r{number}", prompt, sampling), partial(listener, number))
+    engine.start()
+    for number in done:
+        done[number].result(120)
+        assert tuple(heard[number]) == uncached[number]
+    engine.check()
+    engine.stop()
