@@ -1,12 +1,17 @@
-"""The tiered prefix cache: a library on the standard library, numpy, torch and xxhash. No Django, Celery or engine."""
+"""The tiered prefix cache: a library on the standard library, numpy, torch and xxhash.
+
+Knows nothing about models, requests' text, Django or Celery.
+"""
 
 from tiers.cache import TieredCache
-from tiers.config import CacheConfig, CapacityError, RefusedError, SlabSpec, TierConfig
+from tiers.config import CacheConfig, SlabSpec, TierConfig
+from tiers.cuda_pool import CudaPool
+from tiers.errors import CapacityError, CorruptError, RefusedError
 from tiers.keys import BlockKey, chain_keys, next_key, root_key
 from tiers.lease import Lease, LeaseState
 from tiers.limits import MachineLimits
 from tiers.names import TIERS, Policy, Tier, WriteMode
-from tiers.pool import BlockPool, CudaPool, MemoryPool
+from tiers.pool import BlockPool, MemoryPool
 from tiers.stats import CacheStats, LoadSeconds, TierStats
 
 __all__ = [
@@ -16,6 +21,7 @@ __all__ = [
     "CacheConfig",
     "CacheStats",
     "CapacityError",
+    "CorruptError",
     "CudaPool",
     "Lease",
     "LeaseState",

@@ -1,23 +1,14 @@
-"""How a cache is made up: the slab of a block, the tiers and their sizes; and what can be wrong with a size."""
+"""What a cache is built with: the shape of a block and the tiers' sizes. Frozen; knows nothing about live state."""
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
 from tiers.names import TIERS, Policy, Tier, WriteMode
 
 
-class CapacityError(Exception):
-    """More blocks were asked for than the gpu tier can ever hold at its present size."""
-
-
-class RefusedError(Exception):
-    """A size that cannot be given, with the reason; the old size stays."""
-
-
 @dataclass(frozen=True)
 class SlabSpec:
-    """One block's keys and values across all layers: contiguous bytes, and how the engine reads them."""
+    """One block's keys and values: `num_bytes` contiguous bytes that hold `shape` elements of `dtype`."""
 
     num_bytes: int
     dtype: str
@@ -25,14 +16,12 @@ class SlabSpec:
 
     def __post_init__(self) -> None:
         if self.num_bytes < 1:
-            raise ValueError(f"A slab of {self.num_bytes} bytes holds nothing; expected at least 1.")
-        if self.num_bytes % math.prod(self.shape):
-            raise ValueError(f"A slab of {self.num_bytes} bytes does not hold whole elements of shape {self.shape}.")
+            raise ValueError(f"A block has {self.num_bytes} bytes; expected at least 1.")
 
 
 @dataclass(frozen=True)
 class TierConfig:
-    """One tier. `path` is the folder of the disk tier."""
+    """One tier. A capacity of 0 switches it off; `path` is the folder of the disk tier."""
 
     tier: Tier
     capacity_bytes: int
@@ -42,21 +31,38 @@ class TierConfig:
 
     def __post_init__(self) -> None:
         if self.capacity_bytes < 0:
-            raise ValueError(f"The {self.tier} tier cannot have {self.capacity_bytes} bytes; expected 0 or more.")
+            raise ValueError(f"The {self.tier} tier has {self.capacity_bytes} bytes; expected 0 or more.")
+        if self.tier is Tier.DISK and self.path is None:
+            raise ValueError("The disk tier needs a folder; give its path.")
+        if self.tier is Tier.REMOTE:
+            raise ValueError("A remote tier is not part of this version; configure gpu, cpu and disk.")
 
 
 @dataclass(frozen=True)
 class CacheConfig:
-    """Tiers in canonical order, gpu first. `fingerprint` tells models apart: nothing is shared between two."""
+    """A cache of blocks of `block_size` tokens. `fingerprint` tells models apart whose blocks must never mix.
+
+    With 0 transfer threads, copies are made inside `poll`: slower, and the same at every run.
+    """
 
     block_size: int
     slab: SlabSpec
     fingerprint: str
     tiers: tuple[TierConfig, ...]
+    num_transfer_threads: int = 2
 
     def __post_init__(self) -> None:
-        order = [TIERS.index(config.tier) for config in self.tiers]
-        if not order or order[0] != 0 or order != sorted(set(order)):
-            raise ValueError(f"Tiers must start with gpu and come in the order {', '.join(TIERS)}, each once.")
+        names = [tier.tier for tier in self.tiers]
         if self.block_size < 1:
-            raise ValueError(f"A block of {self.block_size} tokens holds nothing; expected at least 1.")
+            raise ValueError(f"block_size is {self.block_size}; expected at least 1.")
+        if names[:1] != [Tier.GPU] or names != [tier for tier in TIERS if tier in names]:
+            raise ValueError(
+                f"The tiers are {', '.join(names) or 'none'}; expected gpu first, each once, fastest first."
+            )
+        if self.num_transfer_threads not in (0, 1, 2):
+            raise ValueError(f"num_transfer_threads is {self.num_transfer_threads}; expected 0, 1 or 2.")
+        if self.tiers[0].capacity_bytes < self.slab.num_bytes:
+            raise ValueError(
+                f"The gpu tier has {self.tiers[0].capacity_bytes:,} bytes; expected at least one block "
+                f"({self.slab.num_bytes:,} bytes)."
+            )

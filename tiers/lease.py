@@ -1,13 +1,14 @@
-"""What a request holds: gpu slots in prefix order. Knows nothing about how they are filled or given back."""
+"""What a request holds of the gpu tier while it runs. Knows nothing about other requests."""
 
 from enum import StrEnum
 
-from tiers.index import Copy
+from tiers.keys import BlockKey
 from tiers.names import Tier
+from tiers.node import Copy
 
 
 class LeaseState(StrEnum):
-    """LOADING: copies to gpu are under way. FAILED: one of them failed; release the lease and acquire again."""
+    """FAILED: a block could not be loaded and is gone; release the lease and acquire again."""
 
     LOADING = "loading"
     READY = "ready"
@@ -15,32 +16,29 @@ class LeaseState(StrEnum):
 
 
 class Lease:
-    """Blocks of one request. `hit_tiers[i]` is where block i was when it was first matched for this request."""
+    """`block_ids` are gpu slots in prefix order; `hit_tiers` says, for each block that was found, where.
 
-    __slots__ = ("block_ids", "copies", "hit_tiers", "loading", "owns_slot", "state")
+    `copies[i]` is the cached block behind `block_ids[i]`, or None while it is the request's own. Where two requests
+    compute the same block, the second keeps its own slot and reads along with the first one's copy.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("block_ids", "copies", "has_failed", "hit_tiers", "is_released", "num_pending", "origins")
+
+    def __init__(self, origins: dict[BlockKey, Tier]) -> None:
         self.block_ids: list[int] = []
         self.hit_tiers: list[Tier] = []
-        # By block: the cached copy that the lease pins, if any; and whether the slot goes back to the pool at the end.
         self.copies: list[Copy | None] = []
-        self.owns_slot: list[bool] = []
-        self.loading: set[Copy] = set()
-        self.state = LeaseState.READY
+        self.origins = origins
+        self.num_pending = 0
+        self.has_failed = False
+        self.is_released = False
 
-    def add(self, slot: int, copy: Copy | None) -> None:
-        self.block_ids.append(slot)
-        self.copies.append(copy)
-        self.owns_slot.append(copy is None)
+    @property
+    def state(self) -> LeaseState:
+        if self.has_failed:
+            return LeaseState.FAILED
+        return LeaseState.LOADING if self.num_pending else LeaseState.READY
 
-    def wait_for(self, copy: Copy) -> None:
-        self.loading.add(copy)
-        self.state = LeaseState.LOADING
-
-    def arrived(self, copy: Copy) -> None:
-        self.loading.discard(copy)
-        if not self.loading and self.state is LeaseState.LOADING:
-            self.state = LeaseState.READY
-
-    def failed(self) -> None:
-        self.state = LeaseState.FAILED
+    def private_slots(self) -> list[int]:
+        pairs = zip(self.block_ids, self.copies, strict=True)
+        return [slot for slot, copy in pairs if copy is None or copy.slot != slot]

@@ -1,91 +1,67 @@
-"""What the machine could give to a tier, and why no more. Knows nothing about what the cache already holds."""
+"""How many bytes the machine could give to a tier now, and why not more. Knows nothing about who asks."""
 
-import os
-import shutil
-from dataclasses import dataclass, replace
 from pathlib import Path
 
-import torch
+import psutil
 
 from tiers.names import Tier
 
-# Other processes live here, too: memory below this share of the whole, and disk below that, is never ours.
-_MEMORY_RESERVE = 0.05
-_DISK_RESERVE = 0.05
+# Left to everything else that lives on the machine: a tenth, but at most 2 GiB of memory and 1 GiB of disk.
+MEMORY_SPARE_BYTES = 2 << 30
+DISK_SPARE_BYTES = 1 << 30
+SPARE_SHARE = 10
+CGROUP = Path("/sys/fs/cgroup")
 
 
-@dataclass(frozen=True)
 class MachineLimits:
-    """Bytes that are free now, less a reserve. Tests give a subclass with other answers."""
+    """Reads the machine at every call. Without CUDA the gpu tier lives in the host's memory."""
 
-    disk_path: Path | None = None
-    has_cuda: bool = False
+    def __init__(self, disk_path: Path | None = None, has_cuda: bool = False) -> None:
+        self._disk_path = disk_path
+        self._has_cuda = has_cuda
 
-    def with_disk(self, path: Path | None) -> "MachineLimits":
-        """The same machine with the disk tier's folder, where none was named."""
-        return self if self.disk_path is not None else replace(self, disk_path=path)
-
-    @property
-    def memory_tiers(self) -> frozenset[Tier]:
-        """Tiers that lie in the same host memory."""
-        return frozenset({Tier.CPU} if self.has_cuda else {Tier.GPU, Tier.CPU})
-
-    def max_bytes(self, tier: Tier) -> int:
-        """Bytes that could be added to a tier now."""
-        match tier:
-            case Tier.GPU if self.has_cuda:
-                free, total = torch.cuda.mem_get_info()
-                return max(0, free - int(total * _MEMORY_RESERVE))
-            case Tier.GPU | Tier.CPU:
-                return max(0, available_memory() - int(total_memory() * _MEMORY_RESERVE))
-            case Tier.DISK if self.disk_path is not None:
-                usage = shutil.disk_usage(_existing(self.disk_path))
-                return max(0, usage.free - int(usage.total * _DISK_RESERVE))
-        return 0
+    def max_bytes(self, tier: Tier, *, held_bytes: int = 0, path: Path | None = None) -> int:
+        """The largest size that the tier could have, if it holds `held_bytes` of the machine already."""
+        if tier is Tier.REMOTE:
+            return 0
+        if tier is Tier.DISK:
+            free, total, spare = *_disk(path or self._disk_path or Path()), DISK_SPARE_BYTES
+        elif tier is Tier.GPU and self._has_cuda:
+            free, total, spare = *_cuda(), MEMORY_SPARE_BYTES
+        else:
+            free, total, spare = *_memory(), MEMORY_SPARE_BYTES
+        return max(0, free + held_bytes - min(spare, total // SPARE_SHARE))
 
     def why(self, tier: Tier) -> str:
-        """What `max_bytes` stands for, as a person would say it."""
-        match tier:
-            case Tier.GPU if self.has_cuda:
-                return "the GPU's free memory less 5 %"
-            case Tier.GPU | Tier.CPU:
-                return "the machine's free memory less 5 % of all"
-            case Tier.DISK if self.disk_path is not None:
-                return f"the free space of the disk under {self.disk_path} less 5 %"
-        return f"there is no {tier} tier here"
+        """What bounds the tier, as the end of a sentence."""
+        if tier is Tier.REMOTE:
+            return "no remote tier is configured"
+        if tier is Tier.DISK:
+            return "that is what the disk has free, less a reserve for others"
+        if tier is Tier.GPU and self._has_cuda:
+            return "that is what the GPU has free, less a reserve for the model's work"
+        return "that is what the machine's memory has free, less a reserve for others"
 
 
-def total_memory() -> int:
-    """The machine's memory, or the container's where that is less."""
-    return min(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), *_cgroup_limit())
-
-
-def available_memory() -> int:
-    """What the kernel says could be had without swapping, within the container's limit."""
-    with open("/proc/meminfo") as file:
-        lines = dict(line.split(":", 1) for line in file)
-    available = int(lines["MemAvailable"].split()[0]) * 1024
-    return min(available, *(limit - _cgroup_used() for limit in _cgroup_limit()))
-
-
-def _cgroup_limit() -> list[int]:
-    """cgroup v2's limit, if there is one; else a number that limits nothing."""
-    text = _read("/sys/fs/cgroup/memory.max")
-    return [int(text)] if text.isdigit() else [1 << 62]
-
-
-def _cgroup_used() -> int:
-    text = _read("/sys/fs/cgroup/memory.current")
-    return int(text) if text.isdigit() else 0
-
-
-def _read(path: str) -> str:
+def _memory() -> tuple[int, int]:
+    """(free, total) bytes of the host, or of the container if it may have less."""
+    host = psutil.virtual_memory()
     try:
-        return Path(path).read_text().strip()
-    except OSError:
-        return ""
+        total = int((CGROUP / "memory.max").read_text())
+        used = int((CGROUP / "memory.current").read_text())
+    except (OSError, ValueError):  # no cgroup, or "max": no limit
+        return host.available, host.total
+    return min(host.available, max(0, total - used)), min(host.total, total)
 
 
-def _existing(path: Path) -> Path:
-    """The nearest folder above that is there already."""
-    return next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+def _disk(path: Path) -> tuple[int, int]:
+    while not path.exists():
+        path = path.parent
+    usage = psutil.disk_usage(str(path))
+    return usage.free, usage.total
+
+
+def _cuda() -> tuple[int, int]:
+    import torch
+
+    return torch.cuda.mem_get_info()

@@ -1,10 +1,13 @@
-"""The words of the tiered cache: tiers, write modes, policies. Knows nothing about what they do."""
+"""The words of the tiers: their names in canonical order, and how blocks get into the slower ones.
+
+Knows nothing about sizes or contents.
+"""
 
 from enum import StrEnum
 
 
 class Tier(StrEnum):
-    """A place that holds blocks."""
+    """A place that holds blocks; declared fastest first."""
 
     GPU = "gpu"
     CPU = "cpu"
@@ -12,18 +15,17 @@ class Tier(StrEnum):
     REMOTE = "remote"
 
 
-# Canonical order, fastest first.
 TIERS: tuple[Tier, ...] = tuple(Tier)
 
 
 class WriteMode(StrEnum):
-    """When a tier receives a block: when a faster tier evicts it, or when the block fills."""
+    """When a block is stored in a tier: once it leaves the faster one, or as soon as it is full."""
 
     WRITE_BACK = "write_back"
     WRITE_THROUGH = "write_through"
 
 
 class Policy(StrEnum):
-    """Which block leaves a full tier first."""
+    """Which block leaves first."""
 
     LRU = "lru"

@@ -1,33 +1,53 @@
-"""What a cache tells of itself: frozen integers by tier. Knows nothing about Prometheus."""
+"""Frozen figures of a cache, and the histogram that collects load times. Knows nothing about who publishes them."""
 
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from tiers.names import Tier
 
-# Seconds a block's copy may take: 20 µs is a slab from near memory, 2 s a disk in trouble.
-LOAD_BOUNDS = (
-    *(0.00002, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005),
-    *(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0),
-)
-EVICTION_REASONS = ("capacity", "resize", "clear", "corrupt", "moved")
-OPS = ("load", "store")
+LOAD_BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+EVICTION_REASONS = ("capacity", "resize", "clear", "corrupt")
+OPERATIONS = ("load", "store")
 
 
 @dataclass(frozen=True)
 class LoadSeconds:
-    """`counts[i]` loads took ≤ `bounds[i]` and more than the bound before; the last count is those above all."""
+    """`counts[i]` loads took ≤ `bounds[i]` and more than the bound before; the last count is above every bound."""
 
-    bounds: tuple[float, ...]
-    counts: tuple[int, ...]
-    sum_seconds: float
+    bounds: tuple[float, ...] = LOAD_BOUNDS
+    counts: tuple[int, ...] = (0,) * (len(LOAD_BOUNDS) + 1)
+    sum_seconds: float = 0.0
+
+    @property
+    def count(self) -> int:
+        return sum(self.counts)
+
+
+class LoadTimer:
+    """Collects how long copies out of one tier took."""
+
+    __slots__ = ("_counts", "_sum")
+
+    def __init__(self) -> None:
+        self._counts = [0] * (len(LOAD_BOUNDS) + 1)
+        self._sum = 0.0
+
+    def observe(self, seconds: float) -> None:
+        self._counts[bisect_left(LOAD_BOUNDS, seconds)] += 1
+        self._sum += seconds
+
+    def read(self) -> LoadSeconds:
+        return LoadSeconds(LOAD_BOUNDS, tuple(self._counts), self._sum)
 
 
 @dataclass(frozen=True)
 class TierStats:
-    """One tier now, and its counters since the start. `pinned_blocks` are those that requests hold."""
+    """One tier. `pinned_blocks` of the resident ones are being read; `used_bytes` of gpu also counts private blocks.
+
+    `stored_*` came into the tier by a copy, `loaded_*` were copied from it to gpu. `evicted_blocks` left it, by why,
+    whether they moved to a slower tier or were dropped.
+    """
 
     capacity_bytes: int
     capacity_blocks: int
@@ -36,44 +56,28 @@ class TierStats:
     resident_blocks: int
     resident_tokens: int
     pinned_blocks: int
-    stored_blocks: int
     stored_bytes: int
-    loaded_blocks: int
+    stored_blocks: int
     loaded_bytes: int
+    loaded_blocks: int
     evicted_blocks: Mapping[str, int]
     errors: Mapping[str, int]
     load_seconds: LoadSeconds
 
 
+ABSENT = TierStats(
+    *(0,) * 11,
+    evicted_blocks=dict.fromkeys(EVICTION_REASONS, 0),
+    errors=dict.fromkeys(OPERATIONS, 0),
+    load_seconds=LoadSeconds(),
+)
+
+
 @dataclass(frozen=True)
 class CacheStats:
-    """Every configured tier's stats."""
+    """All tiers, also those that are not configured, with zeros."""
 
     tiers: Mapping[Tier, TierStats]
 
     def __getitem__(self, tier: Tier) -> TierStats:
         return self.tiers[tier]
-
-    def __iter__(self) -> Iterator[Tier]:
-        return iter(self.tiers)
-
-
-@dataclass
-class TierCounters:
-    """What a level counts as it goes. Every reason and operation is there from the start, with 0."""
-
-    stored_blocks: int = 0
-    loaded_blocks: int = 0
-    evicted: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(EVICTION_REASONS, 0)))
-    errors: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(OPS, 0)))
-    load_counts: list[int] = field(default_factory=lambda: [0] * (len(LOAD_BOUNDS) + 1))
-    load_sum_seconds: float = 0.0
-
-    def loaded(self, seconds: float) -> None:
-        self.loaded_blocks += 1
-        self.load_counts[bisect_left(LOAD_BOUNDS, seconds)] += 1
-        self.load_sum_seconds += seconds
-
-    @property
-    def load_seconds(self) -> LoadSeconds:
-        return LoadSeconds(LOAD_BOUNDS, tuple(self.load_counts), self.load_sum_seconds)

@@ -1,61 +1,138 @@
-"""Copies beside the step loop: each runs on a worker thread; its outcome is applied by whoever calls `finished()`.
+"""Threads that move bytes, in order, and hand each outcome back to the thread that keeps the books.
 
-Knows nothing about blocks. Loads and stores of a level have a lane (one thread) each: a load never queues behind
-stores, and what happens within one lane happens in order.
+Knows nothing about blocks: an operation is something to run and something to tell.
 """
 
+import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Literal
+from typing import Protocol
 
-Direction = Literal["load", "store"]
-# Called with the error, or None, and the seconds that the work took.
-Outcome = Callable[[BaseException | None, float], None]
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """`run` is called on a transfer thread; `done(error, seconds)` later on the owner's, by `Transfers.apply`."""
+
+    run: Callable[[], None]
+    done: Callable[[Exception | None, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An operation that has been run; `error` is what it raised."""
+
+    operation: Operation
+    error: Exception | None
+    seconds: float
+
+
+class Lane(Protocol):
+    """Runs batches first in, first out: an operation may rely on all those before it."""
+
+    def submit(self, batch: Sequence[Operation]) -> None: ...
+
+    def work(self) -> None:
+        """Called by the owner now and then."""
+
+    def close(self) -> None:
+        """Ends after the operation that runs now; what has not begun is not run."""
+
+
+class ThreadLane:
+    """A lane with a thread of its own. `ring` is called on it after each batch."""
+
+    def __init__(self, name: str, finish: Callable[[Outcome], None], ring: Callable[[], None]) -> None:
+        self._finish = finish
+        self._ring = ring
+        self._batches: SimpleQueue[Sequence[Operation] | None] = SimpleQueue()
+        self._must_end = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name=f"tiers-{name}", daemon=True)
+        self._thread.start()
+
+    def submit(self, batch: Sequence[Operation]) -> None:
+        self._batches.put(batch)
+
+    def work(self) -> None:
+        """The thread does it."""
+
+    def close(self) -> None:
+        self._must_end.set()
+        self._batches.put(None)
+        self._thread.join()
+
+    def _loop(self) -> None:
+        while (batch := self._batches.get()) is not None:
+            for operation in batch:
+                if self._must_end.is_set():
+                    return
+                self._finish(_run(operation))
+            self._ring()
+
+
+class InlineLane:
+    """A lane without a thread: the owner runs what there is."""
+
+    def __init__(self, finish: Callable[[Outcome], None]) -> None:
+        self._finish = finish
+        self._batches: deque[Sequence[Operation]] = deque()
+
+    def submit(self, batch: Sequence[Operation]) -> None:
+        self._batches.append(batch)
+
+    def work(self) -> None:
+        while self._batches:
+            for operation in self._batches.popleft():
+                self._finish(_run(operation))
+
+    def close(self) -> None:
+        self._batches.clear()
+
+
+def _run(operation: Operation) -> Outcome:
+    started_at = time.perf_counter()
+    error: Exception | None = None
+    try:
+        operation.run()
+    except Exception as caught:
+        error = caught
+    return Outcome(operation, error, time.perf_counter() - started_at)
 
 
 class Transfers:
-    """Work under way. All methods but the workers' own are called from the stepping thread."""
+    """The lanes: `near` for all that touches gpu, `far` for files. With fewer than two threads they are the same."""
 
-    def __init__(self) -> None:
-        self.num_under_way = 0
-        self.on_done: Callable[[], None] = lambda: None
-        self._lanes: dict[tuple[int, Direction], ThreadPoolExecutor] = {}
-        self._done: SimpleQueue[tuple[Outcome, BaseException | None, float]] = SimpleQueue()
+    def __init__(self, num_threads: int, ring: Callable[[], None]) -> None:
+        self._finished: SimpleQueue[Outcome] = SimpleQueue()
+        self.num_pending = 0
+        finish = self._finished.put
+        self._near: Lane = ThreadLane("near", finish, ring) if num_threads else InlineLane(finish)
+        self._far: Lane = ThreadLane("far", finish, ring) if num_threads > 1 else self._near
 
-    def start(self, level: int, direction: Direction, work: Callable[[], None], outcome: Outcome) -> None:
-        """Run `work` on the lane; `outcome` is called on the stepping thread later, also if `work` raised."""
-        lane = self._lanes.get((level, direction))
-        if lane is None:
-            name = f"tier-{level}-{direction}"
-            lane = self._lanes[level, direction] = ThreadPoolExecutor(1, thread_name_prefix=name)
-        self.num_under_way += 1
-        lane.submit(_timed, work).add_done_callback(lambda future: self._finish(future, outcome))
+    def submit_near(self, batch: Sequence[Operation]) -> None:
+        self.num_pending += len(batch)
+        self._near.submit(batch)
 
-    def finished(self) -> Iterator[Callable[[], None]]:
-        """What is left to do for each copy that has ended since the last call."""
+    def submit_far(self, batch: Sequence[Operation]) -> None:
+        self.num_pending += len(batch)
+        self._far.submit(batch)
+
+    def apply(self) -> bool:
+        """Tell what has finished; True if there was something. The only place where `done` is called."""
+        self._near.work()
+        has_applied = False
         while True:
             try:
-                outcome, error, seconds = self._done.get_nowait()
+                outcome = self._finished.get_nowait()
             except Empty:
-                return
-            self.num_under_way -= 1
-            yield lambda outcome=outcome, error=error, seconds=seconds: outcome(error, seconds)  # type: ignore[misc]
+                return has_applied
+            has_applied = True
+            self.num_pending -= 1
+            outcome.operation.done(outcome.error, outcome.seconds)
 
     def close(self) -> None:
-        """Wait for the work under way and end the threads."""
-        for lane in self._lanes.values():
-            lane.shutdown(wait=True)
-        self._lanes.clear()
-
-    def _finish(self, future: "Future[float]", outcome: Outcome) -> None:
-        error = future.exception()
-        self._done.put((outcome, error, 0.0 if error else future.result()))
-        self.on_done()
-
-
-def _timed(work: Callable[[], None]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+        self._near.close()
+        if self._far is not self._near:
+            self._far.close()

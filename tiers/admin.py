@@ -1,0 +1,161 @@
+"""What an administrator may do to a cache between two steps: sizes, modes, clearing, a clean stop, figures.
+
+Knows nothing about leases but that their blocks are not to be touched.
+"""
+
+import time
+from collections.abc import Callable
+
+from tiers.assembly import Parts
+from tiers.disk import DiskStore
+from tiers.errors import RefusedError
+from tiers.level import Level
+from tiers.limits import MachineLimits
+from tiers.names import TIERS, Policy, Tier, WriteMode
+from tiers.stats import ABSENT, CacheStats
+from tiers.writedown import write_down
+
+POLL_SECONDS = 0.002
+
+
+class Admin:
+    """Acts on the parts of one cache."""
+
+    def __init__(
+        self, parts: Parts, limits: MachineLimits, clock: Callable[[], float], poll: Callable[[], bool]
+    ) -> None:
+        self._parts = parts
+        self._limits = limits
+        self._clock = clock
+        self._poll = poll
+        self._is_closed = False
+        for level in parts.levels:
+            if level.tier is not Tier.DISK:  # a disk that others have filled must not keep the engine from starting
+                self._refuse_above_limit(level, level.capacity_bytes)
+
+    # -- sizes -------------------------------------------------------------------------------------------------------
+    def max_bytes(self, tier: Tier) -> int:
+        level = self._parts.level(tier)
+        if level is None:
+            return 0
+        if tier is Tier.DISK:
+            held = level.num_blocks * level.block_bytes
+            path = self._parts.disk.folder if self._parts.disk else None
+            return self._limits.max_bytes(tier, held_bytes=held, path=path)
+        if not self._parts.gpu.pool.is_host_memory:
+            return self._limits.max_bytes(tier, held_bytes=self._held_bytes(tier))
+        # gpu and cpu share the host's memory: neither may have what is promised to the other.
+        promised = sum(
+            other.capacity_bytes
+            for other in self._parts.levels[1:] + self._parts.levels[:1]
+            if other.tier in (Tier.GPU, Tier.CPU) and other.tier is not tier
+        )
+        held = self._held_bytes(Tier.GPU) + self._held_bytes(Tier.CPU)
+        return max(0, self._limits.max_bytes(tier, held_bytes=held) - promised)
+
+    def max_reason(self, tier: Tier) -> str:
+        return self._limits.why(tier) if self._parts.level(tier) else "this engine has no such tier"
+
+    def _held_bytes(self, tier: Tier) -> int:
+        if tier is Tier.GPU:
+            gpu = self._parts.gpu
+            num_blocks = gpu.slots.num_in_use if gpu.pool.is_host_memory else gpu.pool.num_blocks
+        else:
+            num_blocks = self._parts.host.num_in_use
+        return num_blocks * self._parts.config.slab.num_bytes
+
+    def resize(self, tier: Tier, capacity_bytes: int) -> None:
+        level = self._level(tier)
+        if capacity_bytes < 0:
+            raise RefusedError(f"The {tier} tier cannot have {capacity_bytes:,} bytes; expected 0 or more.")
+        if capacity_bytes > level.capacity_bytes:
+            self._refuse_above_limit(level, capacity_bytes)
+        if level.rank == 0:
+            self._resize_gpu(level, capacity_bytes)
+        else:
+            level.is_shrinking = capacity_bytes < level.capacity_bytes
+            level.capacity_bytes = capacity_bytes
+        if tier is Tier.CPU:
+            self._parts.host.resize(level.capacity_blocks)
+        self._parts.ladder.rebalance()
+        self._parts.ladder.submit()
+
+    def _resize_gpu(self, level: Level, capacity_bytes: int) -> None:
+        if capacity_bytes < level.block_bytes:
+            raise RefusedError(
+                f"The gpu tier cannot have {capacity_bytes:,} bytes; attention needs at least one block "
+                f"({level.block_bytes:,} bytes)."
+            )
+        self._parts.gpu.resize(capacity_bytes)
+        self.continue_gpu_resize()
+
+    def continue_gpu_resize(self) -> bool:
+        """Evict what a smaller gpu tier has no room for, as far as nobody reads it; True if that is over now."""
+        gpu = self._parts.gpu
+        if not gpu.level.is_shrinking:
+            return False
+        while gpu.is_over and (oldest := gpu.level.lru.oldest):
+            self._parts.ladder.evict(oldest, gpu.level.reason)
+        self._parts.ladder.rebalance()
+        return gpu.shrink()
+
+    def _refuse_above_limit(self, level: Level, capacity_bytes: int) -> None:
+        max_bytes = self.max_bytes(level.tier)
+        if capacity_bytes > max_bytes:
+            raise RefusedError(
+                f"The {level.tier} tier cannot have {capacity_bytes:,} bytes; at most {max_bytes:,} bytes are "
+                f"possible now: {self._limits.why(level.tier)}."
+            )
+
+    # -- modes and contents ------------------------------------------------------------------------------------------
+    def configure(self, tier: Tier, *, write_mode: WriteMode | None, policy: Policy | None) -> None:
+        level = self._level(tier)
+        level.write_mode = write_mode or level.write_mode
+        level.policy = policy or level.policy
+
+    def clear(self, tier: Tier) -> int:
+        level = self._level(tier)
+        copies = level.lru.oldest_first()
+        for copy in copies:
+            level.evicted["clear"] += 1
+            self._parts.ladder.drop(copy)
+        self._parts.ladder.submit()
+        return len(copies)
+
+    def _level(self, tier: Tier) -> Level:
+        level = self._parts.level(tier)
+        if level is None:
+            raise RefusedError(f"This engine has no {tier} tier; its tiers are set when it starts.")
+        return level
+
+    # -- stopping ----------------------------------------------------------------------------------------------------
+    def flush(self, deadline: float) -> None:
+        while self._parts.transfers.num_pending and self._clock() < deadline:
+            if not self._poll():
+                time.sleep(POLL_SECONDS)
+        disk, level = self._parts.disk, self._parts.level(Tier.DISK)
+        if disk is not None and level is not None and not self._parts.transfers.num_pending:
+            write_down(self._parts, disk, level, lambda: self._clock() < deadline)
+
+    def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._parts.transfers.close()
+        self._parts.transfers.apply()
+        if self._parts.disk is not None:
+            self._keep_order(self._parts.disk)
+
+    def _keep_order(self, disk: DiskStore) -> None:
+        """All known blocks by recency, gpu's as the newest: files of those that are on disk get times in this order."""
+        levels = reversed(self._parts.levels)
+        keys = [copy.node.key for level in levels for copy in level.lru.oldest_first()]
+        disk.set_order(list(dict.fromkeys(reversed(keys)))[::-1], time.time_ns())
+
+    # -- figures -----------------------------------------------------------------------------------------------------
+    def stats(self) -> CacheStats:
+        tiers = dict.fromkeys(TIERS, ABSENT)
+        for level in self._parts.levels:
+            used = level.num_blocks if level.rank else self._parts.gpu.slots.num_in_use
+            tiers[level.tier] = level.stats(self._parts.config.block_size, used)
+        return CacheStats(tiers)

@@ -1,0 +1,61 @@
+"""A block's file: a header that tells whose block it is, then the slab. Knows nothing about folders or budgets.
+
+The header is found valid or not by itself, so that a start-up scan reads 256 bytes a file and not the payload.
+"""
+
+import struct
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import xxhash
+
+from tiers.config import SlabSpec
+from tiers.errors import CorruptError
+from tiers.keys import KEY_BYTES, BlockKey
+
+MAGIC = b"TIERSCPE"
+VERSION = 1
+HEADER_BYTES = 256
+# magic, version, position in its prompt, payload bytes, key, parent key, layout digest, payload checksum
+_FIELDS = struct.Struct(f"<8sIIQ{KEY_BYTES}s{KEY_BYTES}s16s16s")
+_CHECKSUM_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """`position` is the block's index in its prompt; 0 has no parent block and its parent key is the chain's root."""
+
+    key: BlockKey
+    parent_key: BlockKey
+    position: int
+    num_bytes: int
+    layout: bytes
+    checksum: bytes
+
+    def pack(self) -> bytes:
+        fields = _FIELDS.pack(
+            MAGIC, VERSION, self.position, self.num_bytes, self.key, self.parent_key, self.layout, self.checksum
+        )
+        padded = fields.ljust(HEADER_BYTES - _CHECKSUM_BYTES, b"\0")
+        return padded + xxhash.xxh3_128_digest(padded)
+
+
+def unpack(data: bytes) -> Header:
+    """Raises CorruptError unless these are the whole and unaltered bytes of a header of this version."""
+    padded, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
+    if len(data) != HEADER_BYTES or xxhash.xxh3_128_digest(padded) != checksum:
+        raise CorruptError("the file's header is torn or altered")
+    magic, version, position, num_bytes, key, parent_key, layout, payload = _FIELDS.unpack_from(padded)
+    if (magic, version) != (MAGIC, VERSION):
+        raise CorruptError(f"the file is not a block of version {VERSION}")
+    return Header(key, parent_key, position, num_bytes, layout, payload)
+
+
+def layout_digest(slab: SlabSpec, block_size: int, fingerprint: str) -> bytes:
+    """Tells blocks of other models, dtypes, shapes and block sizes apart: 16 bytes."""
+    identity = repr((fingerprint, slab.num_bytes, slab.dtype, slab.shape, block_size)).encode()
+    return blake2b(identity, digest_size=16).digest()
+
+
+def payload_checksum(payload: memoryview) -> bytes:
+    return xxhash.xxh3_128_digest(payload)

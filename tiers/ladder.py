@@ -1,0 +1,274 @@
+"""The ways between tiers: a block that leaves goes down one step, a hit comes up to gpu, and what is full is stored.
+
+Decides and books; the bytes follow by operations that transfer threads run. Knows nothing about leases' lengths.
+"""
+
+from tiers.gpu import Gpu
+from tiers.host import Host, HostSlot
+from tiers.level import Level
+from tiers.movers import Movers
+from tiers.names import Tier
+from tiers.node import Copy, Index, Node, oldest_first
+
+
+class Ladder:
+    """All levels, gpu first. Every change ends with `submit`, which sends the operations off."""
+
+    def __init__(self, levels: list[Level], index: Index, gpu: Gpu, host: Host, movers: Movers) -> None:
+        self.levels = levels
+        self.late: list[Node] = []
+        self._index = index
+        self._gpu = gpu
+        self._host = host
+        self._movers = movers
+
+    # -- down --------------------------------------------------------------------------------------------------------
+    def evict(self, copy: Copy, reason: str) -> None:
+        """The block leaves its tier: to the next slower one, unless it is there already. Its children left before."""
+        level = copy.level
+        level.remove(copy)
+        level.evicted[reason] += 1
+        target = self._next(level)
+        if target is not None:
+            self._pass_down(copy, target)
+        self.settle(copy)
+        self._forget_if_gone(copy.node, reason)
+
+    def drop(self, copy: Copy) -> None:
+        """The block leaves its tier and goes nowhere; blocks that follow it stay where they are."""
+        copy.level.remove(copy)
+        self.settle(copy)
+        self._index.tidy(copy.node)
+
+    def rebalance(self) -> None:
+        """Slower tiers that hold more than they may pass their oldest blocks on."""
+        for level in self.levels[1:]:
+            while level.is_over and (oldest := level.lru.oldest):
+                self.evict(oldest, level.reason)
+            level.is_shrinking = level.is_shrinking and level.is_over
+
+    def store_through(self, copy: Copy) -> None:
+        """A block has become valid in gpu: tiers that write through get it now, if they have or can make room."""
+        node = copy.node
+        missing = [level for level in self.levels[1:] if level.writes_through and level.of(node) is None]
+        wanted = [level for level in missing if self._make_room(level)]
+        host = self._bytes_of_node(node, copy) if wanted else None
+        if host is None:
+            for level in wanted:
+                level.errors["store"] += 1
+            return
+        for level in wanted:
+            self._add(node, level, self._host.ref(host), copy.tier)
+        self._host.unref(host)
+
+    def _next(self, level: Level) -> Level | None:
+        return next((slower for slower in self.levels[level.rank + 1 :] if slower.capacity_blocks), None)
+
+    def _pass_down(self, copy: Copy, target: Level) -> None:
+        below = target.of(copy.node)
+        if below is not None:
+            if not target.writes_through:  # there, its place is that of its last use
+                self._enter(below)
+        elif not (target.writes_through and copy.node.fastest is not None):
+            self._move(copy, target)
+
+    def _move(self, copy: Copy, target: Level) -> None:
+        host = self._bytes_of(copy)
+        if host is None:
+            target.errors["store"] += 1
+            return
+        self._add(copy.node, target, host, copy.tier)
+
+    def _add(self, node: Node, level: Level, host: HostSlot, source: Tier) -> None:
+        """Charge the block to the level; `host`, whose reference the copy takes over, has its bytes or will have."""
+        copy = level.add(node, source)
+        copy.host = host
+        copy.holds = 1
+        if not node.is_pinned:
+            self._enter(copy)
+        if host.is_filled:
+            self._filled(copy)
+        else:
+            host.waiting.append(copy)
+
+    def _enter(self, copy: Copy) -> None:
+        """The newest of its tier, but for blocks before it that are there, too (only after a change of mode)."""
+        level: Level = copy.level
+        entering: Copy | None = copy
+        while entering is not None and not entering.node.is_pinned:
+            level.lru.touch(entering)
+            parent = entering.node.parent
+            entering = level.of(parent) if parent is not None else None
+
+    def _make_room(self, level: Level) -> bool:
+        while level.num_blocks >= level.capacity_blocks:
+            oldest = level.lru.oldest
+            if oldest is None:
+                return False
+            self.evict(oldest, level.reason)
+        return True
+
+    def _bytes_of_node(self, node: Node, gpu_copy: Copy) -> HostSlot | None:
+        hosts = [copy.host for copy in node.live_copies() if copy.host is not None]
+        return self._host.ref(hosts[0]) if hosts else self._bytes_of(gpu_copy)
+
+    def _bytes_of(self, copy: Copy) -> HostSlot | None:
+        """A reference to the block's bytes in host memory, copied there from gpu; None if there is too much already."""
+        if copy.host is not None:
+            return self._host.ref(copy.host)
+        host = self._host.take()
+        if host is not None:
+            copy.holds += 1
+            self._movers.drain(copy.slot, self._host.ref(host), lambda error, _: self._drained(copy, host, error))
+        return host
+
+    def _drained(self, copy: Copy, host: HostSlot, error: Exception | None) -> None:
+        self._unhold(copy)
+        waiting, host.waiting = host.waiting, []
+        host.is_filled = error is None
+        for target in waiting:
+            if error is None:
+                self._filled(target)
+            else:
+                self._not_stored(target)
+        self._host.unref(host)
+
+    def _filled(self, copy: Copy) -> None:
+        """The copy's host slot has the block: that is all for cpu, and half the way for disk."""
+        assert copy.host is not None
+        if copy.level.tier is not Tier.DISK:
+            self._stored(copy)
+            return
+        if copy.source is Tier.GPU:
+            copy.source = Tier.DISK  # it is in neither tier's memory now: the one it is charged to counts
+        self._movers.write(copy, self._host.ref(copy.host), lambda error, _: self._written(copy, error))
+
+    def _written(self, copy: Copy, error: Exception | None) -> None:
+        host, copy.host = copy.host, None
+        assert host is not None
+        self._host.unref(host)  # the copy's own
+        self._host.unref(host)  # the operation's
+        if error is None:
+            self._stored(copy)
+        else:
+            self._not_stored(copy)
+
+    def _stored(self, copy: Copy) -> None:
+        copy.is_valid = True
+        copy.level.num_stored += copy.is_live
+        self._unhold(copy)
+
+    def _not_stored(self, copy: Copy) -> None:
+        copy.level.errors["store"] += 1
+        if copy.is_live:
+            copy.level.remove(copy)
+            self._unhold(copy)
+            self._forget_if_gone(copy.node, copy.level.reason)
+        else:
+            self._unhold(copy)
+
+    # -- up ----------------------------------------------------------------------------------------------------------
+    def begin_promotion(self, node: Node) -> tuple[Copy, Copy]:
+        """(gpu copy without a slot, source): where the tier is exclusive, the block's charge leaves it now."""
+        source = node.fastest
+        assert source is not None
+        copy = self._gpu.level.add(node, source.tier)
+        copy.holds, copy.waiters = 1, []
+        source.holds += 1
+        if not source.level.writes_through:
+            source.level.remove(source)
+        return copy, source
+
+    def promote(self, copy: Copy, source: Copy, slot: int) -> None:
+        """Load the block into the slot; the copies out of that slot, if any, were asked for before."""
+        copy.slot = slot
+        host = source.host and self._host.ref(source.host)
+        self._movers.load(copy, host, lambda error, seconds: self._loaded(copy, source, host, error, seconds))
+
+    def _loaded(self, copy: Copy, source: Copy, host: HostSlot | None, error: Exception | None, seconds: float) -> None:
+        if host is not None:
+            self._host.unref(host)
+        self._unhold(source)
+        for lease in copy.waiters or ():
+            lease.num_pending -= 1
+            if error is not None:
+                lease.has_failed = True
+                lease.origins.pop(copy.node.key, None)
+        copy.waiters = None
+        if error is not None:
+            self._lost(copy, source.level)
+            return
+        source.level.num_loaded += 1
+        source.level.timer.observe(seconds)
+        copy.is_valid = True
+        self._unhold(copy)
+        self.store_through(copy)
+        if not copy.pins:
+            self.late.append(copy.node)
+
+    def _lost(self, copy: Copy, level: Level) -> None:
+        level.errors["load"] += 1
+        level.evicted["corrupt"] += 1
+        copy.holds -= 1
+        for lost in copy.node.live_copies():
+            self.drop(lost)
+
+    def touch_late(self) -> None:
+        """Blocks whose request went away while they were loaded: now anybody's, and no older than their children."""
+        if not self.late:
+            return
+        for node in oldest_first(reversed(self.late)):
+            if not node.is_pinned:
+                self.touch(node)
+        self.late.clear()
+
+    def touch(self, node: Node) -> None:
+        for copy in node.live_copies():
+            copy.level.lru.touch(copy)
+
+    # -- both --------------------------------------------------------------------------------------------------------
+    def settle(self, copy: Copy) -> None:
+        """Give back what a copy that has left its tier took there, once nobody reads it."""
+        if copy.is_live or copy.pins:
+            return
+        if copy.holds:
+            if copy.level.rank == 0:
+                self._gpu.evicted(copy)
+            return
+        if copy.level.rank == 0:
+            self._gpu.drained(copy.slot)
+            return
+        if copy.host is not None:
+            self._host.unref(copy.host)
+        if copy.level.tier is Tier.DISK and not self._has_newer(copy):
+            self._movers.delete(copy.node.key)
+
+    def submit(self) -> None:
+        self._movers.submit()
+
+    def _has_newer(self, copy: Copy) -> bool:
+        """The block was stored again meanwhile, in a file of the same name."""
+        node = self._index.nodes.get(copy.node.key)
+        return node is not None and copy.level.of(node) is not None
+
+    def _unhold(self, copy: Copy) -> None:
+        copy.holds -= 1
+        if not copy.holds:
+            self.settle(copy)
+
+    def _forget_if_gone(self, node: Node, reason: str) -> None:
+        """A block that has left its last tier takes those after it along: nothing could find them."""
+        if node.fastest is not None:
+            return
+        if node.children:
+            for child in list(self._index.descendants(node)):
+                if not child.is_pinned:
+                    self._drop_all(child, reason)
+        self._index.tidy(node)
+
+    def _drop_all(self, node: Node, reason: str) -> None:
+        for copy in node.live_copies():
+            copy.level.evicted[reason] += 1
+            copy.level.remove(copy)
+            self.settle(copy)
+        self._index.tidy(node)

@@ -1,0 +1,71 @@
+"""Writes what gpu and cpu hold to the disk tier at a clean stop, so that a restart finds it. Knows no requests.
+
+Newest first, so that parents come before their children and the most useful blocks are kept when time runs out.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+
+from tiers.assembly import Parts
+from tiers.disk import DiskStore
+from tiers.level import Level
+from tiers.names import Tier
+from tiers.node import Copy, Node
+
+log = logging.getLogger(__name__)
+
+
+def write_down(parts: Parts, disk: DiskStore, level: Level, has_time: Callable[[], bool]) -> int:
+    """Returns the blocks written. Older blocks on disk make room; an error ends it. Transfers must be at rest."""
+    num_written = 0
+    payload = memoryview(bytearray(parts.config.slab.num_bytes))
+    for copy in _newest_first(parts):
+        if not has_time() or not _make_room(parts, disk, level, num_written):
+            break
+        try:
+            _write(parts, disk, copy, payload)
+        except OSError as error:
+            level.errors["store"] += 1
+            log.warning("the disk tier takes no more blocks at this stop: %s", error)
+            break
+        _book(level, copy.node)
+        num_written += 1
+    return num_written
+
+
+def _newest_first(parts: Parts) -> Iterator[Copy]:
+    """Valid copies in gpu and cpu of blocks that are not on disk."""
+    for faster in parts.levels:
+        if faster.tier is not Tier.DISK:
+            for copy in reversed(faster.lru.oldest_first()):
+                if copy.is_valid and all(other.level.tier is not Tier.DISK for other in copy.node.live_copies()):
+                    yield copy
+
+
+def _make_room(parts: Parts, disk: DiskStore, level: Level, num_written: int) -> bool:
+    """False once the tier is full of what this stop has written."""
+    if level.num_blocks < level.capacity_blocks:
+        return True
+    oldest = level.lru.oldest
+    if oldest is None or num_written >= level.capacity_blocks:
+        return False
+    level.remove(oldest)
+    level.evicted["capacity"] += 1
+    disk.remove(oldest.node.key)
+    parts.index.tidy(oldest.node)
+    return True
+
+
+def _write(parts: Parts, disk: DiskStore, copy: Copy, payload: memoryview) -> None:
+    if copy.host is not None:
+        payload = parts.host.pool.read(copy.host.slot)
+    else:
+        parts.gpu.pool.store(copy.slot, payload)
+    disk.write(copy.node.key, copy.node.parent_key, copy.node.depth, payload)
+
+
+def _book(level: Level, node: Node) -> None:
+    copy = level.add(node, Tier.DISK)
+    copy.is_valid = True
+    level.num_stored += 1
+    level.lru.touch(copy)
