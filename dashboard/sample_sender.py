@@ -11,6 +11,8 @@ from dashboard.sample_plan import Turn
 Message = dict[str, str]
 MAX_TOKENS = 12
 _TURN_SECONDS = 120.0
+# An idle machine of two cores needs a minute for the whole; a busy one is not kept busier for longer than this.
+_RUN_SECONDS = 300.0
 _RETRY_SECONDS = 1.0
 _NUM_RETRIES = 30
 
@@ -47,7 +49,10 @@ class Sender:
     def send(self, turns: Sequence[Turn], model: str, on_sent: Callable[[int], None]) -> int:
         """Sends every turn after all that was said before it; `on_sent(n)` after each. How many. Raises SendError."""
         said: dict[int, list[Message]] = {}
+        deadline = self._clock() + _RUN_SECONDS
         for num_sent, turn in enumerate(turns, start=1):
+            if self._clock() > deadline:
+                raise SendError(f"this machine is slow, {_RUN_SECONDS:.0f} s are over")
             messages = said.setdefault(turn.conversation, [{"role": "system", "content": turn.instructions}])
             messages.append({"role": "user", "content": turn.message})
             messages.append({"role": "assistant", "content": self._complete(model, messages)})

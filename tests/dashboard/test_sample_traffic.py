@@ -97,6 +97,17 @@ def test_a_model_that_never_comes_ends_it_with_a_sentence() -> None:
         waiting.wait_for_model(5)
 
 
+def test_a_slow_machine_is_not_kept_busy_for_ever() -> None:
+    sent: list[int] = []
+    now = iter(range(0, 10_000, 100))
+    slow = Sender(
+        httpx.Client(transport=httpx.MockTransport(Api()), base_url="http://test"), clock=lambda: float(next(now))
+    )
+    with pytest.raises(SendError, match="300 s are over"):
+        slow.send(plan(), "smol", sent.append)
+    assert sent == [1, 2, 3]
+
+
 @pytest.fixture
 def key_file() -> Iterator[Path]:
     path = settings.TIERSCOPE_HOME / "api-key"
