@@ -17,14 +17,9 @@ from engine.sampling import SamplingParams
 from tiers import MachineLimits, Tier, TierConfig
 
 BLOCK_SIZE = 16
-NUM_TOKENS = 12
-SYSTEM = "You are a patient teacher of physics at a small school by the sea. Answer in short sentences. " * 3
-QUESTIONS = (
-    "Why is the sky blue?",
-    "Why do the tides come twice a day?",
-    "What makes a rainbow?",
-    "How does a sail pull a boat against the wind?",
-)
+NUM_TOKENS = 6
+SYSTEM = " You are a patient teacher of physics at a small school by the sea. Answer in short sentences." * 4
+QUESTIONS = ("Why is the sky blue?", "What makes a rainbow?", "How does a sail work?")
 
 
 @dataclass(frozen=True)
@@ -35,7 +30,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Blocks by tier; the prompts have about eight, and more are needed for the answer."""
+    """Blocks by tier. Each prompt has five that can be reused and shares none with the others."""
 
     gpu: int
     cpu: int = 0
@@ -44,9 +39,9 @@ class Sizes:
 
 FORCED = {
     "gpu only": (Sizes(gpu=64), {Tier.GPU}),
-    "tiny gpu and cpu": (Sizes(gpu=12, cpu=64), {Tier.GPU, Tier.CPU}),
-    "tiny gpu and disk": (Sizes(gpu=12, disk=64), {Tier.GPU, Tier.DISK}),
-    "tiny gpu, tiny cpu and disk": (Sizes(gpu=12, cpu=6, disk=64), {Tier.GPU, Tier.CPU, Tier.DISK}),
+    "tiny gpu and cpu": (Sizes(gpu=8, cpu=64), {Tier.GPU, Tier.CPU}),
+    "tiny gpu and disk": (Sizes(gpu=8, disk=64), {Tier.GPU, Tier.DISK}),
+    "tiny gpu, tiny cpu and disk": (Sizes(gpu=8, cpu=5, disk=64), {Tier.GPU, Tier.CPU, Tier.DISK}),
 }
 
 
@@ -80,7 +75,7 @@ def ask(engine: Engine, request_id: str, prompt: list[int], cache: CacheUse = "o
 
 @pytest.fixture(scope="module")
 def prompts(real_model: LoadedModel) -> list[list[int]]:
-    return [real_model.tokenizer.encode(f"{SYSTEM}\nQuestion: {question}\nAnswer:") for question in QUESTIONS]
+    return [real_model.tokenizer.encode(f"{question}{SYSTEM} Answer:") for question in QUESTIONS]
 
 
 @pytest.fixture(scope="module")
@@ -105,11 +100,10 @@ def test_the_text_is_the_same_whatever_tier_the_prompt_came_from(
     engine = engine_with(real_model, sizes, tmp_path)
     engine.start()
     read: set[Tier] = set()
-    for turn in range(2):
-        for number, prompt in enumerate(prompts):
-            text = ask(engine, f"{turn}-{number}", prompt)
-            assert text.tokens == uncached[number]
-            read |= {tier for tier, tokens in text.usage.hit_tokens.items() if tokens}
+    for turn, number in enumerate([0, 1, 2, 2, 1, 0]):
+        text = ask(engine, f"turn {turn}", prompts[number])
+        assert text.tokens == uncached[number]
+        read |= {tier for tier, tokens in text.usage.hit_tokens.items() if tokens}
     engine.check()
     engine.stop()
     assert read == expected_tiers
@@ -118,8 +112,7 @@ def test_the_text_is_the_same_whatever_tier_the_prompt_came_from(
 def test_the_text_is_the_same_for_requests_that_run_together_and_preempt_each_other(
     real_model: LoadedModel, prompts: list[list[int]], uncached: list[tuple[int, ...]], tmp_path: Path
 ) -> None:
-    num_blocks = len(prompts[0]) // BLOCK_SIZE + 6
-    engine = engine_with(real_model, Sizes(gpu=num_blocks, cpu=64), tmp_path)
+    engine = engine_with(real_model, Sizes(gpu=2 * (len(prompts[0]) // BLOCK_SIZE + 1), cpu=64), tmp_path)
     heard: dict[int, list[int]] = {number: [] for number in range(len(prompts))}
     done: dict[int, Future[Usage]] = {number: Future() for number in range(len(prompts))}
 
