@@ -84,7 +84,7 @@ def _end(writer: StreamWriter, done: Event) -> Event:
     """A request that ended by an error is an error to the caller too, though its usage is logged like any other's."""
     if done["finish_reason"] == "error":
         is_retriable = bool(done.get("is_retriable"))
-        writer.write(HostError(503, done["error"], code="engine_error", is_retriable=is_retriable).event)
+        writer.write(HostError(500, done["error"], code="engine_error", is_retriable=is_retriable).event)
     else:
         writer.write(done)
     return done
