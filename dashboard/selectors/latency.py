@@ -7,7 +7,7 @@ from typing import Any
 
 from dashboard.models import Series
 from dashboard.selectors.period import Period
-from dashboard.selectors.store import Metric, buckets, sums
+from dashboard.selectors.store import Metric, series_of, sums
 
 NONE_READ = "none"
 Histogram = Mapping[float, int]  # upper bound in seconds → requests that fell into it (not cumulative)
@@ -15,11 +15,12 @@ Histogram = Mapping[float, int]  # upper bound in seconds → requests that fell
 
 def ttft_series(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
     """{"starts", "tiers": {tier or "none": {"p50", "p95", "count"}}}: seconds, None where no request was answered."""
-    rows = buckets(period, (Metric.TTFT,), engine=engine, model_name=model_name)
+    series = series_of((Metric.TTFT,), engine=engine, model_name=model_name)
     bounds = dict.fromkeys(known_bounds(), 0)
     found: dict[str, dict[int, dict[float, int]]] = defaultdict(lambda: defaultdict(bounds.copy))
-    for slot, tier, bound, count in sums(rows, period, "series__cache_tier", "series__detail"):
-        found[tier or NONE_READ][slot][float(bound)] += count
+    for (tier, bound), counts in sums(series, period, "cache_tier", "detail").items():
+        for slot, count in counts.items():
+            found[tier or NONE_READ][slot][float(bound)] += count
     starts = period.starts
     return {
         "starts": starts,

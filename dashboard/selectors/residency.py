@@ -4,10 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import F, Sum
-
 from dashboard.selectors.period import Period
-from dashboard.selectors.store import Metric, buckets, in_tier_order
+from dashboard.selectors.store import Metric, grouped, in_tier_order, series_of
 
 _NAMES = {Metric.RESIDENT_TOKENS.value: "resident", Metric.CAPACITY_TOKENS.value: "capacity"}
 
@@ -17,15 +15,11 @@ def residency_series(period: Period, *, engine: str | None = None, model_name: s
 
     Engines add up: each one's mean over the step, then their sum.
     """
-    rows = buckets(period, _NAMES, engine=engine, model_name=model_name)
-    means = (
-        rows.annotate(slot=(F("start_at") - period.start) / period.step_seconds)
-        .values_list("slot", "series__cache_tier", "series__metric", "series_id")
-        .annotate(Sum("value"), Sum("num_samples"))
-    )
+    series = series_of(_NAMES, engine=engine, model_name=model_name)
+    names = {pk: (tier, _NAMES[metric]) for pk, tier, metric in series.values_list("pk", "cache_tier", "metric")}
     found: dict[tuple[str, str], dict[int, int]] = defaultdict(lambda: defaultdict(int))
-    for slot, tier, metric, _, value, num_samples in means:
-        found[tier, _NAMES[metric]][slot] += round(value / num_samples)
+    for slot, pk, value, num_samples in grouped({pk: pk for pk in names}, period):
+        found[names[pk]][slot] += round(value / num_samples)
     starts = period.starts
     tiers = in_tier_order({tier for tier, _ in found})
     return {"starts": starts, "tiers": {tier: _pair(found, tier, len(starts)) for tier in tiers}}

@@ -4,11 +4,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Sum
-
 from dashboard.selectors.latency import known_bounds, quantile
 from dashboard.selectors.period import Period
-from dashboard.selectors.store import Metric, in_period, in_tier_order, series_of
+from dashboard.selectors.store import Metric, in_tier_order, series_of, totals_of
 
 _COUNTS = (Metric.PROMPT_TOKENS, Metric.COMPUTED_TOKENS, Metric.GENERATED_TOKENS, Metric.REQUESTS, Metric.PREEMPTIONS)
 
@@ -48,18 +46,15 @@ def _totals(period: Period, engine: str | None, model_name: str | None) -> dict[
 
 
 def _read(period: Period, engine: str | None, model_name: str | None) -> _Sums:
-    """Grouped by series, as the index is sorted: joining each of 200,000 rows to its series takes thrice as long."""
-    series = series_of((*_COUNTS, Metric.SCRAPES, Metric.HIT_TOKENS, Metric.TTFT), engine=engine, model_name=model_name)
-    names = {pk: row for pk, *row in series.values_list("pk", "metric", "cache_tier", "detail")}
-    sums = in_period(period).filter(series__in=list(names)).values_list("series_id").annotate(Sum("value"))
+    metrics = (*_COUNTS, Metric.SCRAPES, Metric.HIT_TOKENS, Metric.TTFT)
+    series = series_of(metrics, engine=engine, model_name=model_name)
     found = _Sums()
-    for series_id, total in sums:
-        metric, tier, detail = names[series_id]
-        _sort_out(found, metric, tier, detail, int(total))
+    for names, total in totals_of(series, period, "metric", "cache_tier", "detail").items():
+        _sort_out(found, *names, total=total)
     return found
 
 
-def _sort_out(found: _Sums, metric: str, tier: str, detail: str, total: int) -> None:
+def _sort_out(found: _Sums, metric: str, tier: str, detail: str, *, total: int) -> None:
     if metric == Metric.HIT_TOKENS:
         found.hits[tier] = found.hits.get(tier, 0) + total
     elif metric == Metric.TTFT:
