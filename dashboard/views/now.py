@@ -25,15 +25,25 @@ def _engine(live: LiveEngine) -> dict[str, Any]:
         "progress_text": live.progress_text,
         "progress": live.progress,
         "requests_text": f"{live.requests_running} running, {live.requests_waiting} waiting",
-        "tiers": [_tier(tier, live.tiers[tier]) for tier in CacheTier.values if tier in live.tiers],
+        "tiers": [_tier(tier, live.tiers[tier]) for tier in CacheTier.values if _is_there(live.tiers.get(tier))],
     }
+
+
+def _is_there(live: LiveTier | None) -> bool:
+    """A tier that is switched off is shown as such; one that this engine cannot have at all is left out."""
+    return live is not None and bool(live.capacity_bytes or live.max_bytes)
+
+
+def _size(live: LiveTier) -> str:
+    if not live.capacity_bytes and not live.used_bytes:
+        return "off"
+    return f"{format_size(live.used_bytes)} of {format_size(live.capacity_bytes)}"
 
 
 def _tier(name: str, live: LiveTier) -> dict[str, Any]:
     return {
         "tier": name,
-        "capacity_text": format_size(live.capacity_bytes),
-        "used_text": format_size(live.used_bytes),
+        "size_text": _size(live),
         "used_percent": min(100.0, 100 * live.used_bytes / live.capacity_bytes) if live.capacity_bytes else 0.0,
         "resident_text": f"{live.resident_tokens:,} resident tokens",
         "reason": live.reason,

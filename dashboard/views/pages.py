@@ -1,13 +1,16 @@
 """The pages themselves: what a template needs before its script runs."""
 
 import time
+from pathlib import Path
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
 
 from dashboard.selectors import present
+from dashboard.selectors.engines import fleet
 from dashboard.selectors.requests import oldest_request_at
 from dashboard.views.params import (
     DEFAULT_RANGE,
@@ -25,6 +28,8 @@ _MODULES = [
     *(f"js/overview/{name}.js" for name in ("charts", "filters", "live", "query", "state", "table", "tiles")),
 ]
 
+_MODEL = "SmolLM2-135M-Instruct"  # what is loaded where nobody chose another, for the example while it loads
+
 
 def overview(request: HttpRequest) -> HttpResponse:
     """The charts. A wrong address shows the default period and says what was wrong."""
@@ -37,6 +42,8 @@ def overview(request: HttpRequest) -> HttpResponse:
         "query": query,
         "problem": problem,
         "modules": _MODULES,
+        "api_key_file": _api_key_file(),
+        "example_model": next((live.model_name for live in fleet().engines.values() if live.model_name), _MODEL),
         "base_url": request.build_absolute_uri("/v1").rstrip("/"),
     }
     return render(request, "overview.html", context)
@@ -51,6 +58,12 @@ def chat(request: HttpRequest) -> HttpResponse:
 def favicon(request: HttpRequest) -> HttpResponse:
     """Browsers ask for it on pages that name no icon, such as the admin's."""
     return redirect(static("img/tierscope.svg"))
+
+
+def _api_key_file() -> str:
+    """As somebody in the checkout's folder would write it."""
+    path = Path(settings.TIERSCOPE_HOME) / "api-key"
+    return str(path.relative_to(settings.BASE_DIR) if path.is_relative_to(settings.BASE_DIR) else path)
 
 
 def _default_range(now: float) -> str:

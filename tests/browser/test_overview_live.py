@@ -67,7 +67,7 @@ def loading_engine(pages_stack: SeededStack) -> Iterator[None]:
 def test_an_engine_that_loads_its_model_shows_how_far_it_is(visits: Visits) -> None:
     page = visits.overview()
     expect(page.get_by_label("Engine second is loading")).to_have_attribute("value", "0.4")
-    expect(page.locator("#engines-now")).to_contain_text("Reading weights (40 %)")
+    expect(page.locator("#loading")).to_contain_text("Reading weights (40 %)")
 
 
 @pytest.mark.usefixtures("seeded")

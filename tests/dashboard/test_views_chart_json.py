@@ -120,7 +120,15 @@ def test_the_tiers_of_a_running_engine_are_shown_fastest_first(browser: Client) 
     (engine,) = get(browser, "/api/tiles.json")["engines"]
     assert [tier["tier"] for tier in engine["tiers"]] == ["gpu", "disk"]
     assert engine["tiers"][0]["used_percent"] == 50.0
+    assert engine["tiers"][0]["size_text"] == "512 MiB of 1 GiB"
     assert engine["tiers"][0]["resident_text"] == "5,824 resident tokens"
+
+
+def test_a_tier_that_is_off_is_shown_as_off_and_one_that_cannot_be_is_not_shown(browser: Client) -> None:
+    none = {"capacity_bytes": 0, "used_bytes": 0}
+    publish("local", gpu={}, cpu=none, remote=none | {"max_bytes": 0})
+    (engine,) = get(browser, "/api/tiles.json")["engines"]
+    assert {tier["tier"]: tier["size_text"] for tier in engine["tiers"]} == {"gpu": "256 MiB of 1 GiB", "cpu": "off"}
 
 
 @pytest.mark.parametrize("address", ["/api/charts/tokens.json", "/api/tiles.json"])

@@ -33,7 +33,8 @@ function showSample(sample, engines) {
   $("#sample").hidden = !isRunning && !sample?.message;
   $("#sample-progress").hidden = !isRunning;
   $("#sample-progress").value = sample?.total ? sample.sent / sample.total : 0;
-  const text = sample?.message || (isRunning ? `Sample traffic: ${sample.sent} of ${sample.total} requests sent` : "");
+  const counted = isRunning && sample.sent ? `${sample.sent} of ${sample.total} requests sent` : "";
+  const text = `Sample traffic: ${[counted, sample?.message].filter(Boolean).join(", ")}`;
   if ($("#sample-text").textContent !== text) $("#sample-text").textContent = text;
 }
 

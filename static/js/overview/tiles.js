@@ -67,24 +67,29 @@ function changeRow(change) {
 }
 
 export function showEngines(engines) {
-  $("#engines-now").replaceChildren(...engines.map(engineNow));
-  $("#tiers-now").hidden = engines.length === 0;
+  const ready = engines.filter((engine) => engine.status === "ready");
+  const others = engines.filter((engine) => engine.status !== "ready");
+  $("#engines-now").replaceChildren(...ready.map(engineNow));
+  $("#tiers-now").hidden = ready.length === 0;
+  $("#loading").replaceChildren(...others.map(notReady));
+  $("#loading").hidden = others.length === 0;
+  $("#loading").classList.toggle("error", others.some((engine) => engine.status === "failed"));
 }
 
 function engineNow(engine) {
-  const isReady = engine.status === "ready";
-  const head = h("div", { class: "engine-head" }, h("h3", {}, engine.name), h("span", { class: "muted small" }, engine.model_name));
-  if (isReady) head.append(h("span", { class: "muted small" }, engine.requests_text));
-  const body = isReady ? h("div", { class: "tiers-now" }, ...engine.tiers.map(tierNow)) : loading(engine);
-  return h("div", { class: "engine-now" }, head, body);
+  const facts = [engine.model_name, engine.requests_text].map((text) => h("span", { class: "muted small" }, text));
+  const tiers = h("div", { class: "tiers-now" }, ...engine.tiers.map(tierNow));
+  return h("div", { class: "engine-now" }, h("div", { class: "engine-head" }, h("h3", {}, engine.name), ...facts), tiers);
 }
 
-function loading(engine) {
-  const text = engine.progress_text || "Loading the model";
+function notReady(engine) {
+  if (engine.status === "failed") return h("p", {}, h("b", {}, `Engine ${engine.name} could not start. `), engine.progress_text);
+  if (engine.status === "stopping") return h("p", {}, h("b", {}, `Engine ${engine.name} is stopping. `), "It answers what it has begun.");
+  const text = `${engine.progress_text || "Loading the model"} (${Math.round(engine.progress * 100)} %)`;
   return h(
     "div",
     {},
-    h("p", { class: "small muted" }, `${text} (${Math.round(engine.progress * 100)} %). Requests are answered when it is ready.`),
+    h("p", {}, h("b", {}, `Engine ${engine.name} is loading its model. `), h("span", { class: "muted" }, text)),
     h("progress", { max: 1, value: engine.progress, "aria-label": `Engine ${engine.name} is loading` }),
   );
 }
@@ -93,7 +98,7 @@ function tierNow(tier) {
   return h(
     "div",
     { class: "tier-now", "data-origin": tier.tier },
-    h("div", { class: "name" }, h("span", { class: "swatch" }), tier.tier, h("span", { class: "muted small" }, `${tier.used_text} of ${tier.capacity_text}`)),
+    h("div", { class: "name" }, h("span", { class: "swatch" }), tier.tier, h("span", { class: "muted small" }, tier.size_text)),
     h("div", { class: "meter" }, h("i", { style: `width: ${tier.used_percent}%` })),
     h("div", { class: "small muted" }, tier.resident_text),
     tier.reason ? h("div", { class: "small" }, tier.reason) : "",
