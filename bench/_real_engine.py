@@ -15,6 +15,7 @@ from engine.loader import LoadedModel, load
 from engine.request import Event, FinishedEvent, GenerationRequest, TokenEvent
 from engine.sampling import SamplingParams
 from tiers import MachineLimits, Tier, TierConfig, WriteMode
+from tiers.disk import file_bytes
 
 MODEL_CACHE = Path(tempfile.gettempdir()) / "tierscope-bench-model"
 BLOCK_SIZE = 16
@@ -47,13 +48,12 @@ def real_engine(
     loaded: LoadedModel, *, gpu_blocks: int, cpu_blocks: int = 0, disk_blocks: int = 0, mode: WriteMode
 ) -> Iterator[Engine]:
     """A started engine whose tiers hold so many blocks each; everything is gone afterwards."""
-    block_bytes = loaded.model.slab(BLOCK_SIZE).num_bytes
+    slab = loaded.model.slab(BLOCK_SIZE)
     with tempfile.TemporaryDirectory(prefix="tierscope-bench-") as folder:
         tiers = (
-            TierConfig(Tier.GPU, gpu_blocks * block_bytes, write_mode=mode),
-            TierConfig(Tier.CPU, cpu_blocks * block_bytes, write_mode=mode),
-            # A block's file is its slab and a short header.
-            TierConfig(Tier.DISK, disk_blocks * (block_bytes + 4096), write_mode=mode, path=Path(folder)),
+            TierConfig(Tier.GPU, gpu_blocks * slab.num_bytes, write_mode=mode),
+            TierConfig(Tier.CPU, cpu_blocks * slab.num_bytes, write_mode=mode),
+            TierConfig(Tier.DISK, disk_blocks * file_bytes(slab), write_mode=mode, path=Path(folder)),
         )
         engine = build_engine(EngineConfig("bench", tiers, block_size=BLOCK_SIZE), loaded, MachineLimits())
         engine.start()

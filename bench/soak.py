@@ -18,7 +18,7 @@ import psutil
 from bench.result import Result, compare
 from engine.request import BusyError, Event, FinishedEvent, GenerationRequest, RequestError, TokenEvent
 from engine.sampling import SamplingParams
-from tests.engine.harness import BLOCK_BYTES, Rig, make_rig
+from tests.engine.harness import Rig, make_rig, tier_bytes
 from tests.engine.mock_runner import expected_tokens
 from tests.workload import ChatShape, WorkItem, chats
 from tiers import RefusedError, Tier, WriteMode
@@ -26,7 +26,6 @@ from tiers import RefusedError, Tier, WriteMode
 DEFAULT_SECONDS = 60.0
 NUM_CLIENTS = 8
 GROWTH_BAR = 1.10
-DISK_FILE_BLOCKS = 20  # a file of four tokens is mostly header
 
 
 class Totals:
@@ -92,9 +91,9 @@ def disturb(rig: Rig, until: float) -> int:
     rng, refused = random.Random(7), 0
     while time.monotonic() < until:
         tier = rng.choice([Tier.GPU, Tier.CPU, Tier.DISK])
-        blocks = rng.choice([0, 40, 64, 100, 160]) * (DISK_FILE_BLOCKS if tier is Tier.DISK else 1)
+        num_bytes = tier_bytes(tier, rng.choice([0, 40, 64, 100, 160]))
         try:
-            rig.engine.resize(tier, blocks * BLOCK_BYTES).result(10)
+            rig.engine.resize(tier, num_bytes).result(10)
         except RefusedError:
             refused += 1
         if rng.random() < 0.2:
@@ -113,10 +112,11 @@ def running_rig() -> Iterator[Rig]:
         rig = make_rig(
             gpu=100,
             cpu=100,
-            disk=100 * DISK_FILE_BLOCKS,
+            disk=100,
             path=Path(folder),
             max_num_batched_tokens=64,
             clock=time.monotonic,
+            num_transfer_threads=2,
         )
         rig.engine.start()
         try:

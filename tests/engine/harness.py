@@ -8,16 +8,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.sampling import SamplingParams
-from tiers import CacheConfig, MachineLimits, MemoryPool, SlabSpec, Tier, TierConfig, TieredCache, WriteMode
-
 from engine.engine import Engine
 from engine.engine_config import EngineConfig
 from engine.request import CacheUse, Event, FinishedEvent, GenerationRequest, TokenEvent, Usage
+from engine.sampling import SamplingParams
 from tests.engine.mock_runner import STATE_BYTES, MockRunner
+from tiers import CacheConfig, MachineLimits, MemoryPool, SlabSpec, Tier, TierConfig, TieredCache, WriteMode
+from tiers.disk import file_bytes
 
 BLOCK_SIZE = 4
 BLOCK_BYTES = BLOCK_SIZE * STATE_BYTES
+SLAB = SlabSpec(BLOCK_BYTES, "uint64", (BLOCK_SIZE,))
+
+
+def tier_bytes(tier: Tier, num_blocks: int) -> int:
+    """What a tier needs to hold so many blocks: on disk each has a header, too."""
+    return num_blocks * (file_bytes(SLAB) if tier is Tier.DISK else BLOCK_BYTES)
 
 
 class FakeClock:
@@ -124,17 +130,18 @@ def make_rig(
     max_num_waiting: int = 64,
     eos_ids: frozenset[int] = frozenset(),
     clock: Callable[[], float] | None = None,
+    num_transfer_threads: int = 0,
 ) -> Rig:
-    """Sizes in blocks of four tokens."""
+    """Sizes in blocks of four tokens. Without transfer threads copies are made inside `poll()`: the same every time."""
     tiers = (
         TierConfig(Tier.GPU, gpu * BLOCK_BYTES, write_mode=mode),
         TierConfig(Tier.CPU, cpu * BLOCK_BYTES, write_mode=mode),
-        *([TierConfig(Tier.DISK, disk * BLOCK_BYTES, write_mode=mode, path=path)] if path else []),
+        *([TierConfig(Tier.DISK, tier_bytes(Tier.DISK, disk), write_mode=mode, path=path)] if path else []),
     )
-    slab = SlabSpec(BLOCK_BYTES, "uint64", (BLOCK_SIZE,))
     clock = clock or FakeClock(tick=0.001)
-    pool = MemoryPool(slab, gpu)
-    cache = TieredCache(CacheConfig(BLOCK_SIZE, slab, "mock", tiers), pool, clock=clock, memory=MachineLimits())
+    pool = MemoryPool(SLAB, gpu)
+    cache_config = CacheConfig(BLOCK_SIZE, SLAB, "mock", tiers, num_transfer_threads=num_transfer_threads)
+    cache = TieredCache(cache_config, pool, clock=clock, memory=MachineLimits())
     runner = MockRunner(pool, BLOCK_SIZE)
     config = EngineConfig(
         "test",

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from tiers import Tier
-
 from tests.engine.harness import make_rig
 from tests.engine.mock_runner import expected_tokens
 from tests.engine.test_scheduler import prompt
+from tiers import Tier
 
 
 def test_a_first_prompt_is_computed_and_its_repetition_read_from_gpu_but_for_the_last_block() -> None:
@@ -40,7 +39,7 @@ def test_blocks_that_left_for_cpu_are_booked_to_cpu_once_and_to_gpu_the_next_tim
 
 
 def test_blocks_that_left_for_disk_are_booked_to_disk(tmp_path: Path) -> None:
-    rig = make_rig(gpu=5, disk=400, path=tmp_path)
+    rig = make_rig(gpu=5, disk=32, path=tmp_path)
     rig.ask("a", prompt(1, 16))
     rig.ask("b", prompt(2, 16))
     again = rig.ask("a again", prompt(1, 16))

@@ -34,7 +34,7 @@ class Waiting(Answer):
 
 @pytest.fixture
 def rig() -> Iterator[Rig]:
-    rig = make_rig(gpu=32, cpu=32)
+    rig = make_rig(gpu=32, cpu=32, num_transfer_threads=2)
     rig.engine.start()
     yield rig
     rig.engine.stop()

@@ -7,11 +7,11 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tiers import RefusedError, Tier, WriteMode
 
 from engine.request import RequestError
-from tests.engine.harness import BLOCK_BYTES, Answer, Rig, make_rig
+from tests.engine.harness import Answer, Rig, make_rig, tier_bytes
 from tests.engine.mock_runner import expected_tokens
+from tiers import RefusedError, Tier, WriteMode
 
 SYSTEMS = [[7] * 9, [7] * 4 + [3] * 8, [1, 2, 3, 4, 5, 6]]
 TIERS_USED = st.sampled_from([Tier.GPU, Tier.CPU, Tier.DISK])
@@ -30,11 +30,10 @@ class EngineMachine(RuleBasedStateMachine):
     )
     def build(self, gpu: int, cpu: int, disk: int, mode: WriteMode, budget: int, num_seqs: int) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="tierscope-test-"))
-        disk_blocks = disk * 20  # a file has a header, too
         self.rig: Rig = make_rig(
             gpu=gpu,
             cpu=cpu,
-            disk=disk_blocks,
+            disk=disk,
             path=self.path,
             mode=mode,
             max_num_seqs=num_seqs,
@@ -75,8 +74,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     @rule(tier=TIERS_USED, blocks=st.integers(0, 14))
     def resize(self, tier: Tier, blocks: int) -> None:
-        per_block = 20 if tier is Tier.DISK else 1
-        answer = self.rig.engine.resize(tier, blocks * per_block * BLOCK_BYTES)
+        answer = self.rig.engine.resize(tier, tier_bytes(tier, blocks))
         self.rig.step()
         error = answer.exception(0)
         assert error is None or isinstance(error, RefusedError)

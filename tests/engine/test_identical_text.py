@@ -15,6 +15,7 @@ from engine.loader import LoadedModel
 from engine.request import CacheUse, Event, FinishedEvent, GenerationRequest, TokenEvent, Usage
 from engine.sampling import SamplingParams
 from tiers import MachineLimits, Tier, TierConfig
+from tiers.disk import file_bytes
 
 BLOCK_SIZE = 16
 NUM_TOKENS = 6
@@ -46,11 +47,11 @@ FORCED = {
 
 
 def engine_with(loaded: LoadedModel, sizes: Sizes, path: Path) -> Engine:
-    block_bytes = loaded.model.slab(BLOCK_SIZE).num_bytes
+    slab = loaded.model.slab(BLOCK_SIZE)
     tiers = (
-        TierConfig(Tier.GPU, sizes.gpu * block_bytes),
-        TierConfig(Tier.CPU, sizes.cpu * block_bytes),
-        TierConfig(Tier.DISK, sizes.disk * (block_bytes + 4096), path=path),
+        TierConfig(Tier.GPU, sizes.gpu * slab.num_bytes),
+        TierConfig(Tier.CPU, sizes.cpu * slab.num_bytes),
+        TierConfig(Tier.DISK, sizes.disk * file_bytes(slab), path=path),
     )
     config = EngineConfig("test", tiers, block_size=BLOCK_SIZE, min_gpu_tokens=BLOCK_SIZE)
     return build_engine(config, loaded, MachineLimits())
