@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("valkey", "store")
 
 START = 1_800_000_000
 exactly = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 tokens = st.integers(0, 500)
 requests = st.tuples(
