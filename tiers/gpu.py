@@ -90,7 +90,7 @@ class Gpu:
     def _move_down(self) -> None:
         beyond = [c for c in self.level.lru.oldest_first() if c.slot >= self.slots.limit and not c.holds]
         for copy in beyond[:MOVES_A_STEP]:
-            slot = self.slots.take()
+            slot = self.slots.take_below_limit()
             if slot is None:
                 return
             self.pool.move(copy.slot, slot)

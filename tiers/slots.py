@@ -31,7 +31,11 @@ class Slots:
         return len(self._free) - self._num_low_free == self.num_total - self.limit
 
     def take(self) -> int | None:
-        if self.num_free == 0:
+        return self.take_below_limit() if self.num_free else None
+
+    def take_below_limit(self) -> int | None:
+        """Whatever the number in use: for a block that gives its own slot back."""
+        if not self._num_low_free:
             return None
         self._num_low_free -= 1
         return heapq.heappop(self._free)

@@ -1,0 +1,134 @@
+"""What a hierarchy of tiers must do, written as plainly as possible: one list a tier, no threads, no bytes, no speed.
+
+Requests come one after the other, and all copies of one have settled before the next. Use it to predict the split of
+a whole workload: `request_tokens` for what an engine is asked, `request` for keys.
+"""
+
+from collections.abc import Sequence
+
+from tiers import TIERS, BlockKey, Tier, WriteMode, chain_keys
+
+
+class OracleHierarchy:
+    """`sizes` are blocks, gpu first. In each tier `order` is what may leave, oldest first; `pinned` is being read."""
+
+    def __init__(self, sizes: Sequence[int], mode: WriteMode) -> None:
+        self.sizes = list(sizes)
+        self.mode = mode
+        self.order: list[list[BlockKey]] = [[] for _ in sizes]
+        self.pinned: list[set[BlockKey]] = [set() for _ in sizes]
+        self.parent: dict[BlockKey, BlockKey] = {}
+
+    def request_tokens(
+        self, root: BlockKey, prompt: Sequence[int], generated: Sequence[int], block_size: int
+    ) -> list[Tier]:
+        """A request with its answer; the last generated token is never fed back, so it fills no block."""
+        token_ids = [*prompt, *generated][: max(len(prompt), len(prompt) + len(generated) - 1)]
+        num_blocks = -(-len(token_ids) // block_size)
+        keys = chain_keys(root, token_ids, block_size)
+        return self.request(keys, num_hittable=(len(prompt) - 1) // block_size, num_blocks=num_blocks)
+
+    def request(self, keys: Sequence[BlockKey], *, num_hittable: int, num_blocks: int) -> list[Tier]:
+        """`keys` of all blocks that are full at the end, of which the first `num_hittable` may be reused.
+
+        Returns the tier of each block that was found. `num_blocks` are held at the end, full or not.
+        """
+        self.parent.update(zip(keys[1:], keys, strict=False))
+        tiers = self.match(keys[:num_hittable])
+        loaded = [key for key, tier in zip(keys, tiers, strict=False) if tier is not Tier.GPU]
+        for key in keys[: len(tiers)]:
+            self._pin(key)
+        while len(self.order[0]) + num_blocks > self.sizes[0]:
+            self._evict(0)
+        self._rebalance()
+        for key in loaded:
+            self._store_through(key)
+        for key in keys[len(tiers) :]:
+            is_new = key not in self.order[0]
+            self._pin(key)
+            if is_new:
+                self._store_through(key)
+        self._unpin(keys)
+        return tiers
+
+    def match(self, keys: Sequence[BlockKey]) -> list[Tier]:
+        found: list[Tier] = []
+        for key in keys:
+            ranks = [rank for rank, order in enumerate(self.order) if key in order]
+            if not ranks:
+                break
+            found.append(TIERS[ranks[0]])
+        return found
+
+    def resize(self, rank: int, size: int) -> None:
+        self.sizes[rank] = size
+        while len(self.order[rank]) > size:
+            self._evict(rank)
+        self._rebalance()
+
+    def clear(self, rank: int) -> None:
+        self.order[rank].clear()
+
+    def _pin(self, key: BlockKey) -> None:
+        """Into gpu, where nothing pushes it out; exclusive tiers below give it up."""
+        for rank, order in enumerate(self.order):
+            if key in order:
+                order.remove(key)
+                if self.mode is WriteMode.WRITE_THROUGH:
+                    self.pinned[rank].add(key)
+        self.pinned[0].add(key)
+
+    def _unpin(self, keys: Sequence[BlockKey]) -> None:
+        """Tail first, so that the head is the newest."""
+        for key in reversed(keys):
+            for order, pinned in zip(self.order, self.pinned, strict=True):
+                if key in pinned:
+                    order.append(key)
+                    pinned.remove(key)
+
+    def _evict(self, rank: int) -> None:
+        key = self.order[rank].pop(0)
+        target = next((lower for lower in range(rank + 1, len(self.sizes)) if self.sizes[lower]), None)
+        if target is None:
+            self._drop_unreachable()
+            return
+        if self.mode is WriteMode.WRITE_THROUGH and any(key in tier for tier in (*self.order, *self.pinned)):
+            return
+        while key is not None and (key in self.order[target] or key not in self.pinned[target]):
+            self._to_newest(target, key)
+            parent = self.parent.get(key)
+            if parent not in self.order[target]:
+                break
+            key = parent
+
+    def _drop_unreachable(self) -> None:
+        """Blocks whose parent lies nowhere cannot be found; an eviction from the last tier takes them along."""
+        everywhere = set().union(*self.order, *self.pinned)
+        lost = {key for key in everywhere if key in self.parent and self.parent[key] not in everywhere}
+        if lost:
+            self.order = [[key for key in order if key not in lost] for order in self.order]
+            self._drop_unreachable()
+
+    def _rebalance(self) -> None:
+        for rank in range(1, len(self.sizes)):
+            while self._num_blocks(rank) > self.sizes[rank] and self.order[rank]:
+                self._evict(rank)
+
+    def _to_newest(self, rank: int, key: BlockKey) -> None:
+        if key in self.order[rank]:
+            self.order[rank].remove(key)
+        self.order[rank].append(key)
+
+    def _store_through(self, key: BlockKey) -> None:
+        if self.mode is WriteMode.WRITE_BACK:
+            return
+        for rank in range(1, len(self.sizes)):
+            if self.sizes[rank] and key not in self.pinned[rank]:
+                while self._num_blocks(rank) >= self.sizes[rank] and self.order[rank]:
+                    self._evict(rank)
+                if self._num_blocks(rank) < self.sizes[rank]:
+                    self.pinned[rank].add(key)
+        self._rebalance()
+
+    def _num_blocks(self, rank: int) -> int:
+        return len(self.order[rank]) + len(self.pinned[rank])

@@ -1,0 +1,121 @@
+"""A cache over tiny blocks whose content follows from their key, so that a wrong byte anywhere is seen.
+
+Knows nothing about what is tested with it.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tiers import (
+    BlockKey,
+    CacheConfig,
+    Lease,
+    LeaseState,
+    MachineLimits,
+    MemoryPool,
+    SlabSpec,
+    Tier,
+    TierConfig,
+    TieredCache,
+    WriteMode,
+    chain_keys,
+    root_key,
+)
+from tiers.disk import file_bytes
+
+BLOCK_SIZE = 4
+SLAB = SlabSpec(64, "uint8", (64,))
+ROOT = root_key(fingerprint="test", salt="", block_size=BLOCK_SIZE, dtype=SLAB.dtype)
+GARBAGE = b"\xee" * SLAB.num_bytes
+
+
+class EndlessMachine(MachineLimits):
+    """A machine that can give any size."""
+
+    def max_bytes(self, tier: Tier, *, held_bytes: int = 0, path: Path | None = None) -> int:
+        return 1 << 60
+
+
+def content(key: BlockKey) -> bytes:
+    return key * (SLAB.num_bytes // len(key))
+
+
+def keys_of(words: Sequence[int]) -> list[BlockKey]:
+    """Keys of a prompt that has one block for each word."""
+    return chain_keys(ROOT, [word for word in words for _ in range(BLOCK_SIZE)], BLOCK_SIZE)
+
+
+def block_bytes(tier: Tier) -> int:
+    return file_bytes(SLAB) if tier is Tier.DISK else SLAB.num_bytes
+
+
+def config(
+    *, gpu: int, cpu: int = 0, disk: int = 0, path: Path | None = None, mode: WriteMode = WriteMode.WRITE_BACK,
+    num_threads: int = 0,
+) -> CacheConfig:  # fmt: skip
+    """Sizes in blocks; no disk tier without a path."""
+    sizes = {Tier.GPU: gpu, Tier.CPU: cpu} | ({Tier.DISK: disk} if path else {})
+    tiers = tuple(
+        TierConfig(tier, size * block_bytes(tier), mode, path=path if tier is Tier.DISK else None)
+        for tier, size in sizes.items()
+    )
+    return CacheConfig(BLOCK_SIZE, SLAB, "test", tiers, num_threads)
+
+
+@dataclass
+class Rig:
+    """A cache, its gpu pool, and requests on them. Copies are made inside `poll` unless threads are asked for."""
+
+    cache: TieredCache
+    pool: MemoryPool
+    origins: dict[BlockKey, Tier] = field(default_factory=dict)
+
+    def settle(self) -> None:
+        """Until all copies are made and applied."""
+        deadline = time.monotonic() + 20
+        while self.cache.poll() or self.cache.num_transfers:
+            assert time.monotonic() < deadline, "transfers do not end"
+        self.cache.check()
+
+    def acquire(self, keys: Sequence[BlockKey], num_blocks: int | None = None) -> Lease:
+        """With all loads done."""
+        lease = self.cache.acquire(keys, num_blocks or len(keys), {})
+        assert lease is not None, "there are no slots"
+        self.settle()
+        return lease
+
+    def compute(self, lease: Lease, keys: Sequence[BlockKey], start: int | None = None) -> None:
+        """Check what was found, then write and register the rest."""
+        num_hits = len(lease.hit_tiers)
+        for index, key in enumerate(keys):
+            if index < num_hits:
+                assert self.pool.read(lease.block_ids[index]) == content(key), "a block has a wrong content"
+        for index in range(num_hits if start is None else start, len(keys)):
+            self.pool.write(lease.block_ids[index], content(keys[index]))
+            self.cache.register(lease, index, keys[index], keys[index - 1] if index else ROOT)
+
+    def request(
+        self, keys: Sequence[BlockKey], num_hittable: int | None = None, num_blocks: int | None = None
+    ) -> list[Tier]:
+        """One request from start to end; the tiers of what it found."""
+        num_hittable = len(keys) - 1 if num_hittable is None else num_hittable
+        lease = self.acquire(keys[:num_hittable], num_blocks or len(keys))
+        assert lease.state is LeaseState.READY
+        self.compute(lease, keys)
+        self.cache.release(lease)
+        self.settle()
+        return lease.hit_tiers
+
+    def resident(self) -> dict[Tier, int]:
+        stats = self.cache.stats()
+        return {tier: stats[tier].resident_blocks for tier in (Tier.GPU, Tier.CPU, Tier.DISK)}
+
+    def resize(self, tier: Tier, num_blocks: int) -> None:
+        self.cache.resize(tier, num_blocks * block_bytes(tier))
+
+
+def make_rig(config: CacheConfig) -> Rig:
+    pool = MemoryPool(SLAB, config.tiers[0].capacity_bytes // SLAB.num_bytes)
+    return Rig(TieredCache(config, pool, memory=EndlessMachine()), pool)

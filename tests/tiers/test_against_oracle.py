@@ -1,0 +1,103 @@
+"""Requests one after the other: contents, attribution and bytes are those of a list a tier, in every mode and size."""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.tiers.oracle import OracleHierarchy
+from tests.tiers.rig import Rig, config, keys_of, make_rig
+from tiers import Tier, WriteMode
+
+RANKS = {Tier.GPU: 0, Tier.CPU: 1, Tier.DISK: 2}
+MAX_BLOCKS = 6
+# A prompt is a path in a small tree, so that prompts share prefixes of every length.
+PROMPTS = st.tuples(st.lists(st.integers(0, 1), min_size=1, max_size=MAX_BLOCKS - 1), st.integers(0, 1))
+RESIZES = st.tuples(st.sampled_from([Tier.GPU, Tier.CPU, Tier.DISK]), st.integers(0, 12))
+CLEARS = st.sampled_from([Tier.GPU, Tier.CPU, Tier.DISK])
+SIZES = st.tuples(st.integers(MAX_BLOCKS, 10), st.integers(0, 12), st.integers(0, 14))
+
+
+class Pair:
+    """The cache and its oracle, doing the same."""
+
+    def __init__(self, sizes: Sequence[int], mode: WriteMode, path: Path) -> None:
+        gpu, cpu, disk = sizes
+        self.rig: Rig = make_rig(config(gpu=gpu, cpu=cpu, disk=disk, path=path, mode=mode))
+        self.oracle = OracleHierarchy(sizes, mode)
+        self.chains: set[tuple[bytes, ...]] = set()
+
+    def request(self, words: Sequence[int], num_open: int) -> None:
+        """`num_open` blocks at the end are held, but do not fill."""
+        keys = keys_of(words)
+        num_hittable = len(keys) if num_open else len(keys) - 1
+        shape = {"num_hittable": num_hittable, "num_blocks": len(keys) + num_open}
+        assert self.rig.cache.match(keys) == self.oracle.match(keys)
+        assert self.rig.request(keys, **shape) == self.oracle.request(keys, **shape)
+        self.chains.add(tuple(keys))
+        self.compare()
+
+    def resize(self, tier: Tier, size: int) -> None:
+        size = max(size, MAX_BLOCKS) if tier is Tier.GPU else size
+        self.rig.resize(tier, size)
+        self.rig.settle()
+        self.oracle.resize(RANKS[tier], size)
+        self.compare()
+
+    def clear(self, tier: Tier) -> None:
+        assert self.rig.cache.clear(tier) == len(self.oracle.order[RANKS[tier]])
+        self.rig.settle()
+        self.oracle.clear(RANKS[tier])
+        self.compare()
+
+    def compare(self) -> None:
+        assert list(self.rig.resident().values()) == [len(order) for order in self.oracle.order]
+        for chain in self.chains:
+            assert self.rig.cache.match(chain) == self.oracle.match(chain)
+
+
+def play(
+    sizes: Sequence[int], mode: WriteMode, actions: Sequence[tuple[str, object]], finish: Callable[[Pair], None]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        pair = Pair(sizes, mode, Path(folder))
+        for name, arguments in actions:
+            getattr(pair, name)(*(arguments if isinstance(arguments, tuple) else (arguments,)))
+        finish(pair)
+        pair.rig.cache.close()
+
+
+def nothing_is_lost(pair: Pair) -> None:
+    assert pair.rig.cache.num_orphans == 0
+
+
+REQUEST = st.tuples(st.just("request"), PROMPTS)
+
+
+@pytest.mark.parametrize("mode", WriteMode)
+@settings(max_examples=60, deadline=None)
+@given(sizes=SIZES, data=st.data())
+def test_requests_find_blocks_where_a_list_for_each_tier_has_them(
+    mode: WriteMode, sizes: tuple[int, int, int], data: st.DataObject
+) -> None:
+    play(sizes, mode, data.draw(st.lists(REQUEST, min_size=1, max_size=30)), nothing_is_lost)
+
+
+@pytest.mark.parametrize("mode", WriteMode)
+@settings(max_examples=60, deadline=None)
+@given(sizes=SIZES, data=st.data())
+def test_resizing_between_requests_moves_just_what_does_not_fit(
+    mode: WriteMode, sizes: tuple[int, int, int], data: st.DataObject
+) -> None:
+    actions = st.one_of(REQUEST, REQUEST, st.tuples(st.just("resize"), RESIZES))
+    play(sizes, mode, data.draw(st.lists(actions, min_size=1, max_size=30)), nothing_is_lost)
+
+
+@settings(max_examples=60, deadline=None)
+@given(sizes=SIZES, data=st.data())
+def test_clearing_a_tier_leaves_the_others_as_they_are(sizes: tuple[int, int, int], data: st.DataObject) -> None:
+    actions = st.one_of(REQUEST, REQUEST, st.tuples(st.just("clear"), CLEARS))
+    play(sizes, WriteMode.WRITE_BACK, data.draw(st.lists(actions, min_size=1, max_size=30)), lambda pair: None)

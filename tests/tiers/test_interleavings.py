@@ -1,0 +1,174 @@
+"""Any interleaving of requests, copies, failures and administration: books agree and no wrong byte is ever read.
+
+Copies are made inside `poll`, so they stay under way between two steps for as long as Hypothesis likes.
+"""
+
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from tests.tiers.rig import GARBAGE, ROOT, Rig, config, content, keys_of, make_rig
+from tiers import BlockKey, Lease, LeaseState, RefusedError, Tier, WriteMode
+
+WORDS = st.lists(st.integers(0, 1), min_size=1, max_size=5)
+USED = st.sampled_from([Tier.GPU, Tier.CPU, Tier.DISK])
+
+
+@dataclass
+class Request:
+    """A lease and what its request is going to compute."""
+
+    lease: Lease
+    keys: list[BlockKey]
+    num_done: int = -1  # −1 until the lease was seen ready
+    extra: int = 0
+    origins: dict[BlockKey, Tier] = field(default_factory=dict)
+
+
+class CacheMachine(RuleBasedStateMachine):
+    @initialize(
+        gpu=st.integers(5, 9),
+        cpu=st.integers(0, 6),
+        disk=st.integers(0, 8),
+        mode=st.sampled_from(WriteMode),
+    )
+    def build(self, gpu: int, cpu: int, disk: int, mode: WriteMode) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="tierscope-test-")
+        path = Path(self.folder.name)
+        self.rig: Rig = make_rig(config(gpu=gpu, cpu=cpu, disk=disk, path=path, mode=mode))
+        self.cache = self.rig.cache
+        self.requests: list[Request] = []
+        self.known: set[tuple[BlockKey, ...]] = set()
+
+    # -- requests ----------------------------------------------------------------------------------------------------
+    @rule(words=WORDS, extra=st.integers(0, 2))
+    def acquire(self, words: list[int], extra: int) -> None:
+        keys = keys_of(words)
+        hittable = keys if extra else keys[:-1]
+        if len(keys) + extra > self.cache.stats()[Tier.GPU].capacity_blocks:
+            return
+        expected, obtainable = self.cache.match(hittable), self.cache.num_obtainable
+        origins: dict[BlockKey, Tier] = {}
+        lease = self.cache.acquire(hittable, len(keys) + extra, origins)
+        if lease is None:
+            is_shrinking = self.cache.stats()[Tier.GPU].capacity_blocks < self.rig.pool.num_blocks
+            assert is_shrinking or obtainable < len(keys) + extra
+            return
+        assert lease.hit_tiers == expected == [origins[key] for key in hittable[: len(expected)]]
+        self.known.add(tuple(keys))
+        self.requests.append(Request(lease, keys, -1, extra, origins))
+        self.look_at(self.requests[-1])
+
+    def look_at(self, request: Request) -> None:
+        """What the engine does with a lease that became ready: write into its own blocks at once."""
+        if request.num_done >= 0 or request.lease.state is not LeaseState.READY:
+            return
+        request.num_done = len(request.lease.hit_tiers)
+        for slot in request.lease.block_ids[request.num_done :]:
+            self.rig.pool.write(slot, GARBAGE)
+
+    @precondition(lambda self: self.requests)
+    @rule(data=st.data(), num_blocks=st.integers(1, 3))
+    def compute(self, data: st.DataObject, num_blocks: int) -> None:
+        request = data.draw(st.sampled_from(self.requests))
+        for _ in range(num_blocks):
+            index = request.num_done
+            if not 0 <= index < len(request.keys):
+                return
+            self.rig.pool.write(request.lease.block_ids[index], content(request.keys[index]))
+            parent = request.keys[index - 1] if index else ROOT
+            self.cache.register(request.lease, index, request.keys[index], parent)
+            request.num_done += 1
+
+    @precondition(lambda self: self.requests)
+    @rule(data=st.data())
+    def extend(self, data: st.DataObject) -> None:
+        request = data.draw(st.sampled_from(self.requests))
+        if request.num_done >= 0 and self.cache.extend(request.lease):
+            self.rig.pool.write(request.lease.block_ids[-1], GARBAGE)
+
+    @precondition(lambda self: self.requests)
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        request = data.draw(st.sampled_from(self.requests))
+        self.requests.remove(request)
+        self.cache.release(request.lease)
+
+    @rule()
+    def poll(self) -> None:
+        self.cache.poll()
+        for request in self.requests:
+            self.look_at(request)
+
+    # -- administration and accidents --------------------------------------------------------------------------------
+    @rule(tier=USED, num_blocks=st.integers(0, 12))
+    def resize(self, tier: Tier, num_blocks: int) -> None:
+        try:
+            self.rig.resize(tier, num_blocks)
+        except RefusedError:
+            assert (tier, num_blocks) == (Tier.GPU, 0)
+
+    @rule(tier=USED)
+    def clear(self, tier: Tier) -> None:
+        stats = self.cache.stats()[tier]
+        assert self.cache.clear(tier) == stats.resident_blocks - stats.pinned_blocks
+
+    @rule(tier=USED, mode=st.sampled_from(WriteMode))
+    def configure(self, tier: Tier, mode: WriteMode) -> None:
+        self.cache.configure(tier, write_mode=mode)
+
+    @rule(data=st.data(), position=st.integers(0, 319))
+    def damage_a_file(self, data: st.DataObject, position: int) -> None:
+        files = sorted(Path(self.folder.name).rglob("*.kv"))
+        if files:
+            path = data.draw(st.sampled_from(files))
+            damaged = bytearray(path.read_bytes())
+            damaged[position] ^= 1
+            path.write_bytes(damaged)
+
+    # -- what holds always -------------------------------------------------------------------------------------------
+    @invariant()
+    def books_agree(self) -> None:
+        if hasattr(self, "cache"):
+            self.cache.check()
+
+    @invariant()
+    def ready_leases_read_the_right_bytes(self) -> None:
+        for request in getattr(self, "requests", []):
+            for index in range(max(0, request.num_done)):
+                slot = request.lease.block_ids[index]
+                assert self.rig.pool.read(slot) == content(request.keys[index]), "a wrong byte is read"
+
+    @invariant()
+    def sizes_hold(self) -> None:
+        """The folder never outgrows the tier but for files that are being read or removed."""
+        if hasattr(self, "cache") and not self.cache.num_transfers:
+            stats = self.cache.stats()[Tier.DISK]
+            assert len(list(Path(self.folder.name).rglob("*.kv"))) == stats.resident_blocks
+
+    def teardown(self) -> None:
+        if not hasattr(self, "cache"):
+            return
+        for request in self.requests:
+            self.cache.release(request.lease)
+        self.rig.settle()
+        stats = self.cache.stats()
+        assert all(tier.resident_blocks <= tier.capacity_blocks for tier in stats.tiers.values())
+        assert stats[Tier.GPU].capacity_blocks == self.rig.pool.num_blocks
+        for keys in self.known:
+            if len(keys) <= self.rig.pool.num_blocks:
+                lease = self.rig.acquire(keys)
+                for key, slot in zip(keys[: len(lease.hit_tiers)], lease.block_ids, strict=False):
+                    assert lease.state is LeaseState.FAILED or self.rig.pool.read(slot) == content(key)
+                self.cache.release(lease)
+                self.rig.settle()
+        self.cache.close()
+        self.folder.cleanup()
+
+
+TestInterleavings = CacheMachine.TestCase
+TestInterleavings.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
