@@ -42,9 +42,14 @@ def format_size(num_bytes: int) -> str:
 
 
 def exact_size(num_bytes: int) -> str:
-    """A form that `parse_size` reads back as the very same number, short where it can be: "1.5 GiB", "1073741825"."""
+    """A form that `parse_size` reads back as the very same number: "1.5 GiB", "97920 KiB", "1073741825 B"."""
     short = format_size(num_bytes)
     try:
-        return short if parse_size(short) == num_bytes else str(num_bytes)
+        if parse_size(short) == num_bytes:
+            return short
     except ValueError:  # rounded up to a size that no integer holds
-        return str(num_bytes)
+        pass
+    num_zero_bits = (num_bytes & -num_bytes).bit_length() - 1
+    power = min(num_zero_bits // 10, len(_LETTERS))
+    unit = f"{_LETTERS[power - 1].upper()}iB" if power else "B"
+    return f"{num_bytes >> 10 * power} {unit}"

@@ -9,7 +9,7 @@ from django.db.models import Max
 
 from dashboard.models import CacheTier, TierChange, TierSetting
 from dashboard.selectors.engines import Fleet, LiveEngine, LiveTier, fleet
-from dashboard.sizes import exact_size, format_size
+from dashboard.sizes import format_size
 
 UNKNOWN = "–"
 
@@ -90,8 +90,8 @@ def _tier_state(setting: TierSetting, alive: Fleet, changes: dict[tuple[str, str
         setting_id=setting.pk,
         cache_tier=setting.cache_tier,
         label=setting.get_cache_tier_display(),
-        desired=exact_size(setting.desired_bytes),
-        applied=_size(live.capacity_bytes if live else None),
+        desired=format_size(setting.desired_bytes),
+        applied=_size(_applied_bytes(setting, live) if live else None),
         used=_size(live.used_bytes if live else None),
         used_percent=_percent(live),
         resident_tokens=_count(live.resident_tokens if live else None),
@@ -121,9 +121,14 @@ def _difference(
     if setting.reason or live.reason:
         return "differs", setting.reason or live.reason
     # Whole blocks only: a size that holds as many blocks as what was asked for is what was asked for.
-    if abs(setting.desired_bytes - live.capacity_bytes) >= max(live.block_bytes or 0, 1):
+    if abs(setting.desired_bytes - _applied_bytes(setting, live)) >= max(live.block_bytes or 0, 1):
         return "pending", "Being applied."
     return "applied", ""
+
+
+def _applied_bytes(setting: TierSetting, live: LiveTier) -> int:
+    """What the engine's worker wrote down when it applied it: up to a second newer than what it publishes."""
+    return live.capacity_bytes if setting.applied_bytes is None else setting.applied_bytes
 
 
 def _headline(alive: Fleet, name: str) -> str:

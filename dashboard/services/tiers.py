@@ -15,7 +15,7 @@ from django.db import transaction
 
 from dashboard import valkey
 from dashboard.models import TierChange, TierSetting
-from dashboard.sizes import exact_size
+from dashboard.sizes import exact_size, format_size
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +100,7 @@ def record_cleared(change_id: int, outcome: str) -> None:
 def _changes(setting: TierSetting, seen: Wish, wish: Wish, author: User | None, now: datetime) -> list[TierChange]:
     """One row for each thing that differs."""
     pairs = {
-        "resize": (exact_size(seen.desired_bytes), exact_size(wish.desired_bytes)),
+        "resize": _sizes(seen.desired_bytes, wish.desired_bytes),
         "policy": (seen.policy, wish.policy),
         "write_mode": (seen.write_mode, wish.write_mode),
     }
@@ -117,6 +117,12 @@ def _changes(setting: TierSetting, seen: Wish, wish: Wish, author: User | None, 
         for action, (old, new) in pairs.items()
         if old != new
     ]
+
+
+def _sizes(before: int, after: int) -> tuple[str, str]:
+    """As people read them; to the byte where they would look the same."""
+    short = format_size(before), format_size(after)
+    return short if short[0] != short[1] else (exact_size(before), exact_size(after))
 
 
 def _tell(engine: str, message: dict[str, object]) -> None:

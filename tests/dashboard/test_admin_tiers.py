@@ -197,6 +197,14 @@ def test_a_size_that_the_engine_has_not_taken_yet_is_pending(admin: Client, cpu:
     assert live(admin, "cpu")["state"] == "pending"
 
 
+def test_a_size_that_was_just_applied_is_seen_before_the_engine_publishes_again(
+    admin: Client, cpu: TierSetting
+) -> None:
+    publish(cpu={"capacity_bytes": GIB // 2})
+    tiers.record_applied("local", "cpu", GIB, "", cpu.changed_at)
+    assert (live(admin, "cpu")["applied"], live(admin, "cpu")["state"]) == ("1 GiB", "applied")
+
+
 def test_the_reason_of_a_refused_size_is_shown(admin: Client, cpu: TierSetting) -> None:
     publish(cpu={"capacity_bytes": GIB // 2})
     tiers.record_applied("local", "cpu", GIB // 2, "Only 700 MiB of memory are free.", cpu.changed_at)

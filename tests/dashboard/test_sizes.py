@@ -72,6 +72,14 @@ def test_a_size_is_shown_in_its_shortest_form(num_bytes: int, text: str) -> None
     assert format_size(num_bytes) == text
 
 
+@pytest.mark.parametrize(
+    ("num_bytes", "text"),
+    [(3 * 2**29, "1.5 GiB"), (100_270_080, "97920 KiB"), (2**30 + 1, "1073741825 B"), (MAX_BYTES, f"{MAX_BYTES} B")],
+)
+def test_the_exact_form_takes_the_largest_unit_that_loses_nothing(num_bytes: int, text: str) -> None:
+    assert exact_size(num_bytes) == text
+
+
 @given(st.integers(0, MAX_BYTES))
 def test_the_exact_form_reads_back_as_the_same_number(num_bytes: int) -> None:
     assert parse_size(exact_size(num_bytes)) == num_bytes

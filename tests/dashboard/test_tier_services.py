@@ -62,6 +62,22 @@ def test_a_change_stores_the_wish_with_author_and_time(setting: TierSetting, aut
     assert (setting.desired_bytes, setting.changed_at) == (256 * MIB, NOW)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (100_270_080, 128 * MIB, ("95.62 MiB", "128 MiB")),
+        (1024 * MIB, 1024 * MIB + 1, ("1 GiB", "1073741825 B")),
+    ],
+)
+def test_history_is_rounded_for_reading_unless_that_hides_the_change(
+    setting: TierSetting, before: int, after: int, words: tuple[str, str]
+) -> None:
+    TierSetting.objects.update(desired_bytes=before)
+    change(setting, desired_bytes=after)
+    row = TierChange.objects.get()
+    assert (row.old_value, row.new_value) == words
+
+
 def test_every_thing_that_changed_is_one_row_of_history(setting: TierSetting, author: User) -> None:
     change(setting, author, desired_bytes=0, write_mode="write_through")
     assert set(TierChange.objects.values_list("action", "new_value")) == {
