@@ -141,6 +141,8 @@ def soak(seconds: float) -> Iterable[Result]:
         rig.engine.check()
         counters = rig.engine.snapshot().counters
         late = process.memory_info().rss
+    hits = ", ".join(f"{tokens:,} from {tier}" for tier, tokens in counters.hit_tokens.items())
+    print(f"{totals.ended:,} requests, {counters.preemptions:,} preemptions; hit tokens: {hits}", file=sys.stderr)
     for line in totals.wrong[:20]:
         print(line, file=sys.stderr)
     yield exactly("soak: wrong or lost answers", len(totals.wrong), 0)

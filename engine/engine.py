@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 
 # The loop is woken by arrivals, commands and finished copies; the nap only bounds what a lost wake-up could cost.
 NAP_SECONDS = 1.0
+# While stopping nobody rings when the time to drain is over.
+STOPPING_NAP_SECONDS = 0.02
 STOPPED = "The engine was stopped before the request was finished."
 
 
@@ -159,9 +161,19 @@ class Engine:
     def _loop(self) -> None:
         while not self._is_over():
             self._inbox.listen()
-            if not self.step():
-                self._inbox.sleep(NAP_SECONDS if self._stop_at is None else 0.02)
+            if not self._turn():
+                self._inbox.sleep(NAP_SECONDS if self._stop_at is None else STOPPING_NAP_SECONDS)
         self._end()
+
+    def _turn(self) -> bool:
+        """A step whose failure, whatever it is, ends requests but never the loop."""
+        try:
+            return self.step()
+        except Exception as error:
+            with self._state:
+                self._fail(list(self._unfinished.values()), "go through", error)
+            self._deliver()
+            return False
 
     def _is_over(self) -> bool:
         return self._stop_at is not None and (not self._unfinished or self._clock() >= self._stop_at)
@@ -178,14 +190,14 @@ class Engine:
         try:
             return self._cache.poll()
         except Exception as error:
-            self._fail_admitted("apply finished copies", error)
-            return True
+            self._fail_affected("apply finished copies", error)
+            return False
 
     def _schedule(self) -> Plan:
         try:
             plan = self._scheduler.schedule()
         except Exception as error:
-            self._fail_admitted("schedule", error)
+            self._fail_affected("schedule", error)
             return Plan(0, has_moved=True)
         for sequence, sentence in plan.failed:
             self._finish(sequence, "error", sentence)
@@ -247,8 +259,10 @@ class Engine:
                 sentence = f"The engine could not {doing} a step of this request: {type(error).__name__}: {error}"
                 self._finish(sequence, "error", sentence)
 
-    def _fail_admitted(self, doing: str, error: Exception) -> None:
-        self._fail([*self._scheduler.running, *self._scheduler.loading], doing, error)
+    def _fail_affected(self, doing: str, error: Exception) -> None:
+        """Those whose blocks the fault may have touched; where there are none, the one that was to be next."""
+        scheduler = self._scheduler
+        self._fail([*scheduler.running, *scheduler.loading] or scheduler.waiting[:1], doing, error)
 
     # -- what other threads asked for, on the stepping thread --------------------------------------------------------
     def _arrive(self, sequence: Sequence) -> None:

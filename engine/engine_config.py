@@ -25,7 +25,6 @@ class EngineConfig:
     max_num_batched_tokens: int = 512
     max_num_waiting: int = 1024
     min_gpu_tokens: int = 256
-    device: Device = "auto"
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

@@ -11,7 +11,7 @@ from tests.engine.mock_runner import expected_tokens
 from tests.tiers.oracle import OracleHierarchy
 from tiers import Tier, WriteMode, root_key
 
-PREFIXES = ([1] * 4, [1] * 9, [1] * 8 + [2] * 7, [3] * 13, [])
+PREFIXES: tuple[list[int], ...] = ([1] * 4, [1] * 9, [1] * 8 + [2] * 7, [3] * 13, [])
 PROMPTS = st.builds(
     lambda prefix, rest: [*prefix, *rest],
     st.sampled_from(PREFIXES),

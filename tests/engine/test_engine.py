@@ -3,12 +3,13 @@
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from engine.request import BusyError, Event, FinishedEvent, GenerationRequest, RequestError
 from engine.sampling import SamplingParams
+from engine.scheduler import Plan
 from tests.engine.harness import Answer, Rig, make_rig
 from tests.engine.mock_runner import expected_tokens
 from tests.engine.test_scheduler import prompt
@@ -45,6 +46,28 @@ def submit(rig: Rig, request_id: str, tokens: list[int], max_tokens: int = 3) ->
     sampling = SamplingParams(temperature=0.0, max_tokens=max_tokens)
     rig.engine.submit(GenerationRequest(request_id, tokens, sampling), answer)
     return answer
+
+
+def _raise_once(function: Callable[..., None]) -> Callable[..., None]:
+    faults = [RuntimeError("once")]
+
+    def wrapped(*args: object) -> None:
+        if faults:
+            raise faults.pop()
+        function(*args)
+
+    return wrapped
+
+
+def _fail_once_busy(rig: Rig) -> Callable[[], Plan]:
+    schedule, faults = rig.engine._scheduler.schedule, [RuntimeError("books do not balance")]
+
+    def wrapped() -> Plan:
+        if faults and rig.engine._scheduler.sequences:
+            raise faults.pop()
+        return schedule()
+
+    return wrapped
 
 
 def test_requests_from_many_threads_all_get_their_own_answer(rig: Rig) -> None:
@@ -106,6 +129,17 @@ def test_a_failing_step_ends_its_requests_with_the_reason_and_the_engine_goes_on
     assert "illegal memory access" in str(broken.error)
     assert "'a'" in caplog.text
     assert submit(rig, "b", prompt(1, 9)).wait().tokens == expected_tokens(prompt(1, 9), 3)
+    rig.engine.check()
+
+
+def test_a_fault_in_the_engine_itself_ends_requests_but_not_the_engine(rig: Rig) -> None:
+    rig.engine._scheduler.schedule = _fail_once_busy(rig)  # type: ignore[method-assign]
+    next_one = submit(rig, "a", prompt(1, 9)).wait()
+    assert (next_one.reason, "books do not balance" in str(next_one.error)) == ("error", True)
+    rig.engine._postprocess = _raise_once(rig.engine._postprocess)  # type: ignore[method-assign]
+    lost = submit(rig, "b", prompt(2, 9)).wait()
+    assert lost.reason == "error"
+    assert submit(rig, "c", prompt(1, 9)).wait().tokens == expected_tokens(prompt(1, 9), 3)
     rig.engine.check()
 
 

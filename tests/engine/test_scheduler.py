@@ -195,3 +195,29 @@ def test_a_snapshot_says_how_small_the_gpu_tier_may_become_and_why() -> None:
     floor = rig.engine.snapshot().gpu_floor
     assert (floor.num_blocks, floor.num_bytes) == (8, 8 * BLOCK_BYTES)
     assert "request a" in floor.reason
+
+
+def test_a_shrinking_gpu_tier_loses_no_running_request() -> None:
+    rig = make_rig(gpu=32, cpu=32, max_num_batched_tokens=64)
+    answers = [rig.submit(f"r{number}", prompt(number, 17), 12) for number in range(4)]
+    for _ in range(3):
+        rig.step()
+    applied = rig.engine.resize(Tier.GPU, 8 * BLOCK_BYTES)
+    rig.step()
+    applied.result(0)
+    rig.run()
+    assert [answer.tokens for answer in answers] == [expected_tokens(prompt(n, 17), 12) for n in range(4)]
+    gpu = rig.engine.snapshot().cache[Tier.GPU]
+    assert gpu.capacity_blocks == 8
+    assert gpu.used_bytes <= 8 * BLOCK_BYTES
+
+
+def test_every_tier_goes_to_its_smallest_size_and_back_under_traffic() -> None:
+    rig = make_rig(gpu=24, cpu=16, max_num_batched_tokens=64)
+    answers = []
+    for turn, (gpu, cpu) in enumerate([(24, 16), (8, 0), (24, 0), (8, 16), (24, 16)]):
+        rig.engine.resize(Tier.GPU, gpu * BLOCK_BYTES)
+        rig.engine.resize(Tier.CPU, cpu * BLOCK_BYTES)
+        answers += [(number, rig.submit(f"{turn}-{number}", prompt(number, 17), 4)) for number in range(5)]
+        rig.run()
+    assert all(answer.tokens == expected_tokens(prompt(number, 17), 4) for number, answer in answers)
