@@ -1,0 +1,98 @@
+"""What every slower tier must do, whatever keeps its bytes. A module that runs it gives a fixture `only`.
+
+`only(mode)` is a rig with a gpu tier of 6 blocks and that one slower tier of 8; `tier` says which one it is.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.tiers.rig import Rig, block_bytes, content, keys_of
+from tiers import Tier, WriteMode
+
+A, B, C = [1, 1, 1, 1], [2, 2, 2, 2], [3, 3, 3, 3]
+Only = Callable[[WriteMode], Rig]
+
+
+class SlowerTierContract:
+    tier: Tier
+
+    @pytest.fixture(params=list(WriteMode))
+    def rig(self, only: Only, request: pytest.FixtureRequest) -> Rig:
+        return only(request.param)
+
+    def test_a_block_comes_back_as_it_left(self, rig: Rig) -> None:
+        rig.request(keys_of(A))
+        rig.request(keys_of(B))
+        assert self.tier in rig.request(keys_of(A))
+
+    def test_a_hit_counts_for_this_tier_once_and_for_gpu_the_next_time(self, rig: Rig) -> None:
+        rig.request(keys_of(A))
+        rig.request(keys_of(B))
+        first, second = rig.request(keys_of(A)), rig.request(keys_of(A))
+        assert first == [Tier.GPU, Tier.GPU, self.tier]
+        assert second == [Tier.GPU] * 3
+
+    def test_it_never_holds_more_than_it_may(self, rig: Rig) -> None:
+        for word in range(8):
+            rig.request(keys_of([word] * 4))
+            stats = rig.cache.stats()[self.tier]
+            assert stats.used_bytes == stats.resident_blocks * block_bytes(self.tier) <= stats.capacity_bytes
+        assert rig.resident()[self.tier] == 8
+
+    def test_clearing_it_leaves_gpu_alone(self, rig: Rig) -> None:
+        rig.request(keys_of(A))
+        rig.request(keys_of(B))
+        in_gpu, here = rig.resident()[Tier.GPU], rig.resident()[self.tier]
+        assert rig.cache.clear(self.tier) == here > 0
+        rig.settle()
+        assert rig.resident()[self.tier] == 0
+        assert rig.resident()[Tier.GPU] == in_gpu
+        assert rig.cache.stats()[self.tier].evicted_blocks["clear"] == here
+
+    def test_it_shrinks_to_nothing_and_grows_again(self, rig: Rig) -> None:
+        rig.request(keys_of(A))
+        rig.request(keys_of(B))
+        here = rig.resident()[self.tier]
+        rig.resize(self.tier, 0)
+        rig.settle()
+        assert rig.resident()[self.tier] == 0
+        assert rig.cache.stats()[self.tier].evicted_blocks["resize"] == here
+        rig.resize(self.tier, 8)
+        rig.request(keys_of(C))
+        rig.request(keys_of(A))
+        assert rig.resident()[self.tier] > 0
+
+    def test_what_it_loads_and_stores_is_counted_in_bytes_and_seconds(self, rig: Rig) -> None:
+        rig.request(keys_of(A))
+        rig.request(keys_of(B))
+        loaded = rig.request(keys_of(A)).count(self.tier)
+        stats = rig.cache.stats()[self.tier]
+        assert stats.loaded_blocks == stats.load_seconds.count == loaded > 0
+        assert stats.loaded_bytes == loaded * block_bytes(self.tier)
+        assert stats.stored_blocks >= loaded
+        assert stats.errors == {"load": 0, "store": 0}
+
+    def test_a_write_through_tier_has_a_block_as_soon_as_it_is_full(self, only: Only) -> None:
+        rig = only(WriteMode.WRITE_THROUGH)
+        rig.request(keys_of(A))
+        assert rig.resident()[self.tier] == 4
+
+    def test_a_write_back_tier_has_a_block_only_once_it_has_left_gpu(self, only: Only) -> None:
+        rig = only(WriteMode.WRITE_BACK)
+        rig.request(keys_of(A))
+        assert rig.resident()[self.tier] == 0
+        rig.request(keys_of(B))
+        assert rig.resident()[self.tier] == 2
+
+    def test_a_block_found_while_its_store_is_under_way_has_its_bytes(self, only: Only) -> None:
+        rig = only(WriteMode.WRITE_BACK)
+        rig.request(keys_of(A))
+        other = rig.cache.acquire(keys_of(B), 4, {})  # evicts two blocks of A; nothing is polled
+        assert other is not None
+        assert rig.cache.match(keys_of(A)) == [Tier.GPU] * 4
+        rig.cache.release(other)
+        again = rig.acquire(keys_of(A))
+        assert again.hit_tiers.count(Tier.GPU) >= 2
+        for key, slot in zip(keys_of(A), again.block_ids, strict=True):
+            assert rig.pool.read(slot) == content(key)
