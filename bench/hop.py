@@ -1,6 +1,6 @@
 """What the way web → Celery → engine → stream adds to the engine's own time to first token, on an idle machine.
 
-Paired: the engine says for each request when its first token was there, counted from its submission; the client measures
+Paired: the engine says for each request when its first token was there, from its submission on; the client measures
 from sending to the first text. The difference is HTTP, validation, key look-up, Celery, Valkey and the way back.
 """
 

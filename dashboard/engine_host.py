@@ -6,7 +6,7 @@ Turns settings into an engine, jobs into its requests, its events into stream ev
 import queue
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 
@@ -20,7 +20,7 @@ from engine.build import build_engine, resolve_device
 from engine.chat_template import ChatTemplateError
 from engine.defaults import default_tier_sizes
 from engine.engine import STOPPED, Engine
-from engine.engine_config import EngineConfig
+from engine.engine_config import Device, EngineConfig
 from engine.loader import LoadedModel, load
 from engine.request import BusyError, GenerationRequest, RequestError, Usage
 from engine.sampling import SamplingParams
@@ -43,7 +43,7 @@ def load_host(name: str, progress: Progress) -> "EngineHost":
     Raises ValueError, OSError or RefusedError with a sentence.
     """
     path = Path(settings.MODEL_PATH) if settings.MODEL_PATH else None
-    device = resolve_device(settings.DEVICE)
+    device = resolve_device(cast(Device, settings.DEVICE))
     cache_dir = settings.TIERSCOPE_HOME / "models"
     loaded = load(path, cache_dir=cache_dir, device=device, progress=progress)
     progress("making room for the tiers", 0.95)
@@ -71,9 +71,7 @@ def starting_sizes(name: str, loaded: LoadedModel, limits: MachineLimits) -> dic
     """
     slab = loaded.model.slab(settings.BLOCK_SIZE)
     sizes = dict(default_tier_sizes(slab, limits.max_bytes))
-    for tier in sizes:
-        if settings.TIER_BYTES[tier.value] is not None:
-            sizes[tier] = settings.TIER_BYTES[tier.value]
+    sizes |= {Tier(tier): num_bytes for tier, num_bytes in settings.TIER_BYTES.items() if num_bytes is not None}
     for row in TierSetting.objects.filter(engine=name, cache_tier__in=[tier.value for tier in sizes]):
         sizes[Tier(row.cache_tier)] = row.desired_bytes
     return {tier: min(num_bytes, limits.max_bytes(tier)) for tier, num_bytes in sizes.items()}
@@ -217,7 +215,8 @@ class EngineHost:
 
     def _runs(self, prompt: list[int], usage: Usage) -> list[dict[str, Any]]:
         """The prompt's text in runs of tokens that came from the same tier; `cache_tier` None was computed."""
-        decoder, start, runs = StreamDecoder(self._loaded.tokenizer), 0, []
+        decoder, start = StreamDecoder(self._loaded.tokenizer), 0
+        runs: list[dict[str, Any]] = []
         for tier, num_tokens in usage.prompt_tiers:
             text = decoder.push(prompt[start : start + num_tokens])
             start += num_tokens

@@ -97,7 +97,6 @@ class Hosting:
             ensure_settings(self.name, host.capacities())
             self._host = host
             self._controller = Controller(host, valkey.client)
-            self._controller.reconcile()
         except Exception as error:
             logger.exception("engine %s cannot start", self.name)
             self.status, self._progress = "failed", (str(error) or type(error).__name__, 0.0)

@@ -34,7 +34,7 @@ def http_metrics_middleware(
 
         async def asynchronous(request: HttpRequest) -> HttpResponseBase:
             started_at = time.perf_counter()
-            response: HttpResponseBase = await get_response(request)  # type: ignore[misc]
+            response: HttpResponseBase = await get_response(request)
             _count(request, response, time.perf_counter() - started_at)
             return response
 

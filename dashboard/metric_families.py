@@ -6,7 +6,8 @@ from typing import Any, Protocol
 from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
-Values = Mapping[tuple[str, ...], float]
+# By the values of the labels; a Mapping is invariant in its keys, and a tuple of two strings is a tuple of strings.
+Values = Mapping[Any, float]
 
 
 class Counts(Protocol):

@@ -76,7 +76,10 @@ async def as_whole(events: AsyncIterator[Event], shape: Shape) -> dict[str, Any]
     async for event in events:
         if event["type"] == "done":
             return shape.whole("".join(parts), event)
-        parts.append(event["text"])
+        if event["type"] == "restart":
+            parts.clear()
+        else:
+            parts.append(event["text"])
     raise AssertionError("a run ended without its last event")
 
 

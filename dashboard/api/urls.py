@@ -31,7 +31,7 @@ def _outside_of_django(view: View) -> View:
 def _with_own_405(view: View) -> View:
     @wraps(view)
     async def wrapped(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
-        response = await view(request, **arguments)
+        response: HttpResponseBase = await view(request, **arguments)
         if response.status_code != 405:
             return response
         told = ApiError(405, f"{request.path} takes {response['Allow']}.", code="method_not_allowed").response()

@@ -67,7 +67,7 @@ async def _answer(request: HttpRequest, body: ChatRequest | CompletionRequest, *
         includes_usage=not body.stream or body.includes_usage(),
         returns_prompt=body.tierscope.return_prompt_tokens,
     )
-    events = dispatcher.answer(job)
+    events = dispatcher.answer(job, can_restart=not body.stream)
     if body.stream:
         return await _streamed(events, shape)
     async with aclosing(events):

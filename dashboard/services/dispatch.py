@@ -67,8 +67,11 @@ class Dispatcher:
         self._clock = clock
         self._num_waiting = 0
 
-    async def answer(self, job: Job) -> AsyncGenerator[Event, None]:
-        """The events "token" and one "done". Raises DispatchError. Closing the iterator early aborts the run."""
+    async def answer(self, job: Job, *, can_restart: bool = False) -> AsyncGenerator[Event, None]:
+        """The events "token" and one "done". Raises DispatchError. Closing the iterator early aborts the run.
+
+        `can_restart`: the reader shows nothing before the end; "restart" tells it to forget what came before.
+        """
         patience = self._limits.loading_seconds
         has_shown = False
         for attempt in range(1, MAX_ATTEMPTS + 1):
@@ -79,8 +82,10 @@ class Dispatcher:
                     yield event
                 return
             except (_LostError, streams.StreamLostError) as lost:
-                if has_shown:
+                if has_shown and not can_restart:
                     raise _interrupted() from lost
+            if has_shown:
+                yield {"type": "restart"}
             patience = self._limits.start_seconds
         raise _interrupted()
 

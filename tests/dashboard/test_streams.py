@@ -39,8 +39,9 @@ async def test_an_event_that_was_written_twice_is_read_once() -> None:
     writer = StreamWriter(names.client(), "c")
     writer.write({"type": "one"})
     key = names.stream_key("c")
-    _, fields = names.client().xrange(key)[0]
-    names.client().xadd(key, fields)
+    connection: Any = names.client()
+    _, fields = connection.xrange(key)[0]
+    connection.xadd(key, fields)
     writer.write({"type": "two"})
 
     assert await collect("c", 2) == [{"type": "one"}, {"type": "two"}]
