@@ -93,6 +93,7 @@ class EngineCounters:
             "external queries are not what the gpu tier missed"
         )
         assert self.prefix_cache_queries <= self.prompt_tokens, "more tokens were queried than prompted"
+        assert hits <= self.prefix_cache_queries, "more tokens were hit than queried"
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,15 @@
 """Faults that public engines had in their counts: each happened, none may happen here."""
 
+from pathlib import Path
+
 import pytest
-from tiers import Tier
 
 from engine.sequence import Admission
 from engine.stats import EngineStats
 from tests.engine.harness import BLOCK_BYTES, Rig, make_rig
 from tests.engine.mock_runner import expected_tokens
 from tests.engine.test_scheduler import prompt
+from tiers import Tier, chain_keys, root_key
 
 
 def hits(rig: Rig) -> int:
@@ -179,6 +181,52 @@ def test_a_block_promoted_from_a_slower_tier_counts_there_for_this_request_and_a
     rig.ask("b", prompt(2, 16))
     tiers = [rig.ask(f"a{number}", prompt(1, 16)).usage.slowest_tier for number in range(2)]
     assert tiers == [Tier.CPU, Tier.GPU]
+
+
+def test_a_prompt_that_lies_in_two_tiers_is_booked_block_by_block_and_no_remainder_to_gpu() -> None:
+    """TensorRT-LLM #18519: what was left over was booked to gpu, so that the sum was right and the split wrong."""
+    rig = make_rig(gpu=6, cpu=32)
+    rig.ask("a", prompt(1, 16))
+    rig.ask("b", prompt(2, 12))
+    usage = rig.ask("a again", [*prompt(1, 16), 1, 2], 1).usage
+    assert usage.prompt_tiers == [(Tier.GPU, 8), (Tier.CPU, 8), (None, 2)]
+    assert (usage.hit_tokens[Tier.GPU], usage.hit_tokens[Tier.CPU], usage.slowest_tier) == (8, 8, Tier.CPU)
+
+
+def test_hits_never_exceed_what_was_asked_however_often_blocks_come_and_go() -> None:
+    """Mooncake's hit rate divided all hits ever by the objects of this moment: above 1."""
+    rig = make_rig(gpu=6, cpu=2)
+    for number in range(24):
+        rig.ask(f"r{number}", prompt(number % 3, 13), 1)
+        if number % 5 == 4:
+            rig.engine.clear(Tier.CPU)
+        counters = rig.engine.snapshot().counters
+        assert 0 <= counters.prefix_cache_hits + counters.external_hits < counters.prefix_cache_queries
+
+
+def test_a_load_that_fails_is_matched_again_and_only_the_admission_that_stands_is_counted(tmp_path: Path) -> None:
+    """vLLM #43031: a tier that promises more than it delivers. The block whose load failed is a miss."""
+    rig = make_rig(gpu=5, disk=32, path=tmp_path)
+    first = rig.ask("a", prompt(1, 17), 1)
+    for number in (2, 3):
+        rig.ask(f"push {number}", prompt(number, 17), 1)
+    corrupt_block(rig, tmp_path, prompt(1, 17), index=2)
+    again = rig.ask("a again", prompt(1, 17), 1)
+    assert again.tokens == first.tokens == expected_tokens(prompt(1, 17), 1)
+    assert again.usage.prompt_tiers == [(Tier.DISK, 8), (None, 9)]
+    assert rig.engine.snapshot().counters.hit_tokens[Tier.DISK] == 8
+    rig.close()
+
+
+def corrupt_block(rig: Rig, folder: Path, tokens: list[int], index: int) -> None:
+    """Flip the last byte of the block's file."""
+    config = rig.cache.config
+    root = root_key(fingerprint=config.fingerprint, salt="", block_size=config.block_size, dtype=config.slab.dtype)
+    key = chain_keys(root, tokens, config.block_size)[index]
+    (file,) = folder.rglob(f"*{key.hex()}*")
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
 
 
 def test_a_failure_in_measuring_never_fails_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
