@@ -6,7 +6,8 @@ limits in settings.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 import redis
@@ -77,9 +78,10 @@ class Dispatcher:
         for attempt in range(1, MAX_ATTEMPTS + 1):
             engine = await self._choose(job.model, patience)
             try:
-                async for event in self._run(replace(job, attempt=attempt), engine):
-                    has_shown = True
-                    yield event
+                async with aclosing(self._run(replace(job, attempt=attempt), engine)) as events:
+                    async for event in events:
+                        has_shown = True
+                        yield event
                 return
             except (_LostError, streams.StreamLostError) as lost:
                 if has_shown and not can_restart:
@@ -112,7 +114,7 @@ class Dispatcher:
                 await asyncio.sleep(0.25)
             is_fresh = True
 
-    async def _run(self, job: Job, engine: LiveEngine) -> AsyncIterator[Event]:
+    async def _run(self, job: Job, engine: LiveEngine) -> AsyncGenerator[Event, None]:
         if max(self._num_waiting, engine.requests_waiting) >= self._limits.max_waiting:
             raise DispatchError(
                 429,
@@ -124,9 +126,10 @@ class Dispatcher:
         waiting = _Waiting(self)
         try:
             await self._send(job, engine)
-            async for event in self._follow(job, engine, waiting):
-                is_over = event["type"] == "done"
-                yield event
+            async with aclosing(self._follow(job, engine, waiting)) as events:
+                async for event in events:
+                    is_over = event["type"] == "done"
+                    yield event
         except DispatchError as refused:
             is_over = refused.code != "not_started"
             raise
@@ -141,7 +144,7 @@ class Dispatcher:
         except _UNREACHABLE:
             raise _broker_away() from None
 
-    async def _follow(self, job: Job, engine: LiveEngine, waiting: "_Waiting") -> AsyncIterator[Event]:
+    async def _follow(self, job: Job, engine: LiveEngine, waiting: "_Waiting") -> AsyncGenerator[Event, None]:
         sent_at = heard_at = self._clock()
         boot_id: str | None = None
         async for event in streams.read(valkey.async_client(), job.run_id):

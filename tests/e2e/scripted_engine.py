@@ -24,6 +24,7 @@ TIERS = ("gpu", "cpu", "disk", "remote")
 class ScriptedHost:
     def __init__(self, name: str) -> None:
         self.name = name
+        self.boot_id = "scripted"
         self.sizes = {"gpu": 1000, "cpu": 2000, "disk": 3000}
         self.aborted: set[str] = set()
         self.running: set[str] = set()

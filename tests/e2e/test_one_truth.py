@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 TIERS = ("gpu", "cpu", "disk", "remote")
 SIZES = {"gpu": 32, "cpu": 32, "disk": 48}
 BLOCK_BYTES = 737_280  # SmolLM2-135M: 2 · 30 layers · 16 tokens · 3 heads · 64 · 4 bytes
-FILE_BYTES = BLOCK_BYTES + 4096
+FILE_BYTES = BLOCK_BYTES + 256
 NUM_REQUESTS = 60
 
 

@@ -19,7 +19,7 @@ from tests.e2e.stack import Stack
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 BLOCK_BYTES = 737_280
-FILE_BYTES = BLOCK_BYTES + 4096
+FILE_BYTES = BLOCK_BYTES + 256
 RULES = "You are a helpful assistant. " + "Be kind, be brief, be exact. " * 12
 
 
