@@ -74,7 +74,7 @@ class Admin:
             self._resize_gpu(level, capacity_bytes)
         else:
             level.is_shrinking = capacity_bytes < level.capacity_bytes
-            level.capacity_bytes = capacity_bytes
+            level.resize(capacity_bytes)
         if tier is Tier.CPU:
             self._parts.host.resize(level.capacity_blocks)
         self._parts.ladder.rebalance()
@@ -145,6 +145,7 @@ class Admin:
         self._parts.transfers.apply()
         if self._parts.disk is not None:
             self._keep_order(self._parts.disk)
+            self._parts.disk.unlock()
 
     def _keep_order(self, disk: DiskStore) -> None:
         """All known blocks by recency, gpu's as the newest: files of those that are on disk get times in this order."""

@@ -34,7 +34,7 @@ class Parts:
 
 
 def assemble(config: CacheConfig, pool: BlockPool, ring: Callable[[], None]) -> Parts:
-    """All parts, the disk tier's blocks from before among them."""
+    """All parts, the disk tier's blocks from before among them. RefusedError: another has its folder."""
     disk = _disk(config)
     file_bytes = disk.file_bytes if disk else 0
     levels = [_level(rank, tier, config.slab.num_bytes, file_bytes) for rank, tier in enumerate(config.tiers)]
@@ -58,7 +58,9 @@ def _level(rank: int, tier: TierConfig, slab_bytes: int, file_bytes: int) -> Lev
 def _disk(config: CacheConfig) -> DiskStore | None:
     for tier in config.tiers:
         if tier.tier is Tier.DISK and tier.path is not None:
-            return DiskStore(tier.path, config.slab, config.block_size, config.fingerprint)
+            disk = DiskStore(tier.path, config.slab, config.block_size, config.fingerprint)
+            disk.lock()
+            return disk
     return None
 
 

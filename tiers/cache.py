@@ -110,12 +110,12 @@ class TieredCache:
         if copy is None:
             copy = self._adopt(node, lease.block_ids[index])
             self._pin(copy)
-            self._ladder.store_through(copy)
+            if self._ladder.store_through(copy):
+                self._ladder.rebalance()
+            self._ladder.submit()
         else:
             self._pin(copy)
         lease.copies[index] = copy
-        self._ladder.rebalance()
-        self._ladder.submit()
 
     def release(self, lease: Lease) -> None:
         """Give everything back; legal in every state. What was registered stays cached, its tail as the oldest."""

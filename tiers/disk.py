@@ -5,15 +5,17 @@ that share a path never see, or remove, each other's blocks.
 """
 
 import errno
+import fcntl
 import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 from tiers.config import SlabSpec
 from tiers.disk_format import HEADER_BYTES, Header, layout_digest, payload_checksum, unpack
-from tiers.errors import CorruptError
+from tiers.errors import CorruptError, RefusedError
 from tiers.keys import BlockKey
 
 log = logging.getLogger(__name__)
@@ -37,6 +39,23 @@ class DiskStore:
         self.folder = path / self._layout.hex()
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.chmod(0o700)
+        self._lock: IO[bytes] | None = None
+
+    def lock(self) -> None:
+        """Two engines in one folder would overrun its budget and remove each other's files: RefusedError then."""
+        lock = os.fdopen(os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            lock.close()
+            raise RefusedError(
+                f"The disk tier's folder {self.folder} is in use by another engine; give each one a folder of its own."
+            ) from error
+        self._lock = lock
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
 
     def path_of(self, key: BlockKey) -> Path:
         name = key.hex()

@@ -65,7 +65,7 @@ class Gpu:
         if num_blocks > self.slots.num_total:
             self._grow(num_blocks)
         self.slots.set_limit(num_blocks)
-        self.level.capacity_bytes = capacity_bytes
+        self.level.resize(capacity_bytes)
         self.level.is_shrinking = num_blocks < self.slots.num_total
 
     def _grow(self, num_blocks: int) -> None:

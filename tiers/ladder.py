@@ -16,6 +16,7 @@ class Ladder:
 
     def __init__(self, levels: list[Level], index: Index, gpu: Gpu, host: Host, movers: Movers) -> None:
         self.levels = levels
+        self._slower = levels[1:]
         self.late: list[Node] = []
         self._index = index
         self._gpu = gpu
@@ -42,24 +43,31 @@ class Ladder:
 
     def rebalance(self) -> None:
         """Slower tiers that hold more than they may pass their oldest blocks on."""
-        for level in self.levels[1:]:
+        for level in self._slower:
             while level.is_over and (oldest := level.lru.oldest):
                 self.evict(oldest, level.reason)
-            level.is_shrinking = level.is_shrinking and level.is_over
+            if level.is_shrinking and not level.is_over:
+                level.is_shrinking = False
 
-    def store_through(self, copy: Copy) -> None:
-        """A block has become valid in gpu: tiers that write through get it now, if they have or can make room."""
+    def store_through(self, copy: Copy) -> bool:
+        """A block has become valid in gpu: tiers that write through get it now, if they have or can make room.
+
+        True if something has moved.
+        """
         node = copy.node
-        missing = [level for level in self.levels[1:] if level.writes_through and level.of(node) is None]
+        missing = [level for level in self._slower if level.writes_through and level.of(node) is None]
+        if not missing:
+            return False
         wanted = [level for level in missing if self._make_room(level)]
         host = self._bytes_of_node(node, copy) if wanted else None
         if host is None:
             for level in wanted:
                 level.errors["store"] += 1
-            return
+            return True
         for level in wanted:
             self._add(node, level, self._host.ref(host), copy.tier)
         self._host.unref(host)
+        return True
 
     def _next(self, level: Level) -> Level | None:
         return next((slower for slower in self.levels[level.rank + 1 :] if slower.capacity_blocks), None)
@@ -202,7 +210,8 @@ class Ladder:
         source.level.timer.observe(seconds)
         copy.is_valid = True
         self._unhold(copy)
-        self.store_through(copy)
+        if self.store_through(copy):
+            self.rebalance()
         if not copy.pins:
             self.late.append(copy.node)
 

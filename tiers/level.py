@@ -45,8 +45,8 @@ class Level:
     def __init__(self, rank: int, tier: Tier, capacity_bytes: int, block_bytes: int, write_mode: WriteMode) -> None:
         self.rank = rank
         self.tier = tier
-        self.capacity_bytes = capacity_bytes
         self.block_bytes = block_bytes
+        self.resize(capacity_bytes)
         self.write_mode = write_mode
         self.policy = Policy.LRU
         self.lru = Lru()
@@ -57,9 +57,9 @@ class Level:
         self.errors = dict.fromkeys(OPERATIONS, 0)
         self.timer = LoadTimer()
 
-    @property
-    def capacity_blocks(self) -> int:
-        return self.capacity_bytes // self.block_bytes
+    def resize(self, capacity_bytes: int) -> None:
+        self.capacity_bytes = capacity_bytes
+        self.capacity_blocks = capacity_bytes // self.block_bytes
 
     @property
     def is_over(self) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.tiers.rig import ROOT, SLAB, config, content, keys_of, make_rig
-from tiers import CorruptError, SlabSpec, Tier, WriteMode
+from tiers import CorruptError, RefusedError, SlabSpec, Tier, WriteMode
 from tiers.disk import DiskStore, file_bytes
 from tiers.disk_format import HEADER_BYTES
 
@@ -187,6 +187,14 @@ def test_a_clean_stop_writes_gpu_and_cpu_down_and_keeps_the_order_of_use(tmp_pat
     second.request(keys_of([5] * 4))  # four blocks came down to disk, so its oldest four had to go
     assert second.cache.match(keys_of(A)) == []
     assert second.cache.match(keys_of(B)) == [Tier.DISK] * 4
+
+
+def test_a_folder_serves_one_engine_at_a_time(tmp_path: Path) -> None:
+    first = make_rig(config(gpu=4, disk=16, path=tmp_path))
+    with pytest.raises(RefusedError, match="in use by another engine"):
+        make_rig(config(gpu=4, disk=16, path=tmp_path))
+    first.cache.close()
+    make_rig(config(gpu=4, disk=16, path=tmp_path)).cache.close()
 
 
 def test_a_flush_without_time_writes_nothing(tmp_path: Path) -> None:
