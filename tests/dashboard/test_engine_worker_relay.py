@@ -78,8 +78,8 @@ def test_a_second_run_of_a_request_replaces_the_first_in_the_log(host: ScriptedH
     assert RequestLog.objects.get().generated_tokens == 2
 
 
-def test_a_refusal_is_told_and_not_logged(host: ScriptedHost) -> None:
-    host.generate = failing(HostError(400, "Too long.", code="invalid_request"))  # type: ignore[method-assign]
+def test_a_refusal_is_told_and_not_logged(host: ScriptedHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "generate", failing(HostError(400, "Too long.", code="invalid_request")))
     served = sent(job())
     serve(host, served.run_id, names.client())
 
@@ -93,8 +93,10 @@ def test_a_refusal_is_told_and_not_logged(host: ScriptedHost) -> None:
     assert RequestLog.objects.count() == 0
 
 
-def test_an_unexpected_failure_is_a_500_without_its_details(host: ScriptedHost) -> None:
-    host.generate = failing(ZeroDivisionError("secret"))  # type: ignore[method-assign]
+def test_an_unexpected_failure_is_a_500_without_its_details(
+    host: ScriptedHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "generate", failing(ZeroDivisionError("secret")))
     served = sent(job())
     serve(host, served.run_id, names.client())
 

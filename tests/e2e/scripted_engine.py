@@ -134,6 +134,12 @@ class ScriptedHost:
         }
 
 
+@app.task(name="tests.nothing", ignore_result=False)
+def nothing() -> int:
+    """A plain Celery task and its result: what bench/api.py compares an answer with."""
+    return 1
+
+
 @worker_init.connect
 def host_by_script(**_: Any) -> None:
     from dashboard import engine_hosting

@@ -49,7 +49,7 @@ class Stack:
     # -- life --------------------------------------------------------------------------------------------------------
     def start(self, seconds: float = 60) -> None:
         """Returns when /healthz says that everything is up."""
-        subprocess.run([sys.executable, "manage.py", "firstrun"], cwd=ROOT, env=self.env, check=True, timeout=60)
+        self.manage("firstrun")
         for name in self._names:
             self.start_process(name)
         self.wait_until(lambda: self.health()[0] == 200, "the stack is up", seconds)

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -204,12 +205,15 @@ def _drawn(browser: httpx.Client) -> Counter[str]:
     )
 
 
-def _browser(stack: Stack) -> httpx.Client:
-    browser = httpx.Client(base_url=stack.base_url, timeout=20, follow_redirects=True)
-    browser.get("/login/")
-    form = {"username": "admin", "password": stack.admin_password, "csrfmiddlewaretoken": browser.cookies["csrftoken"]}
-    browser.post("/login/", data=form).raise_for_status()
-    return browser
+@contextmanager
+def _browser(stack: Stack) -> Iterator[httpx.Client]:
+    """Logged in as the administrator."""
+    with httpx.Client(base_url=stack.base_url, timeout=20, follow_redirects=True) as browser:
+        browser.get("/login/").raise_for_status()
+        form = {"username": "admin", "password": stack.admin_password}
+        form["csrfmiddlewaretoken"] = browser.cookies["csrftoken"]
+        browser.post("/login/", data=form).raise_for_status()
+        yield browser
 
 
 def _split(told: dict[str, Any]) -> Counter[str]:
