@@ -198,7 +198,7 @@ class Engine:
             plan = self._scheduler.schedule()
         except Exception as error:
             self._fail_affected("schedule", error)
-            return Plan(0, has_moved=True)
+            return Plan(0, has_moved=bool(self._events))
         for sequence, sentence in plan.failed:
             self._finish(sequence, "error", sentence)
         return plan
