@@ -1,4 +1,4 @@
-"""The bundled model, loaded once a session. Its unpacked weights are kept between sessions, as the product keeps them."""
+"""The bundled model, loaded once a session. Its unpacked weights are kept between sessions."""
 
 import os
 import tempfile
