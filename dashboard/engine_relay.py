@@ -64,11 +64,12 @@ def _relay(host: Host, job: Job, writer: StreamWriter, connection: redis.Redis) 
     writer.write({"type": "started", "engine": host.name, "boot_id": host.boot_id})
     try:
         with closing(host.generate(job)) as events:
-            for event in events:
+            for number, event in enumerate(events):
                 if event["type"] == "done":
                     return _end(writer, event)
                 writer.write(event)
-                if event["type"] == "alive" and connection.exists(valkey.abort_key(job.run_id)):
+                # An abort may have been published before the engine had the request, or while nobody listened.
+                if (number == 0 or event["type"] == "alive") and connection.exists(valkey.abort_key(job.run_id)):
                     host.abort(job.run_id)
     except HostError as refusal:
         writer.write(refusal.event)
