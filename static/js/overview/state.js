@@ -33,8 +33,7 @@ function showSample(sample, engines) {
   $("#sample").hidden = !isRunning && !sample?.message;
   $("#sample-progress").hidden = !isRunning;
   $("#sample-progress").value = sample?.total ? sample.sent / sample.total : 0;
-  const counted = isRunning && sample.sent ? `${sample.sent} of ${sample.total} requests sent` : "";
-  const text = `Sample traffic: ${[counted, sample?.message].filter(Boolean).join(", ")}`;
+  const text = `Sample traffic: ${sample?.message || `${sample?.sent ?? 0} of ${sample?.total ?? 0} requests sent`}`;
   if ($("#sample-text").textContent !== text) $("#sample-text").textContent = text;
 }
 
