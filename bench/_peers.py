@@ -31,7 +31,7 @@ def their_model() -> Any | None:
     from transformers import LlamaForCausalLM
 
     folder = gguf_weights.converted(bundled(), MODEL_CACHE, quiet)
-    return LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    return LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32).train(False)
 
 
 def one_sequence(token_ids: list[int], start: int) -> ForwardBatch:

@@ -76,8 +76,8 @@ def check_tensors(config: ModelConfig, tensors: Mapping[str, torch.Tensor]) -> N
     surplus = sorted(name for name in tensors.keys() - shapes.keys() - tied if not name.endswith("rotary_emb.inv_freq"))
     if surplus:
         raise WeightsError(
-            f"The weights have the tensor {surplus[0]}, which a Llama model without biases does not use; "
-            "such models are not supported."
+            f"The weights have the tensor {surplus[0]}, which the model that config.json describes does "
+            "not use; biases and other additions to Llama are not supported."
         )
 
 

@@ -1,6 +1,5 @@
 """Logits are those of the `transformers` package on the same weights."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +56,7 @@ def reference_config(config: ModelConfig) -> LlamaConfig:
 def test_tiny_models_of_every_shape_match(name: str) -> None:
     config = VARIANTS[name]
     tensors = tiny_tensors(config)
-    reference = LlamaForCausalLM(reference_config(config)).eval()
+    reference = LlamaForCausalLM(reference_config(config)).train(False)
     reference.load_state_dict(tensors, strict=False)
     reference.tie_weights()
     token_ids = [(7 * n * n + n) % 256 for n in range(100)]
@@ -67,9 +66,10 @@ def test_tiny_models_of_every_shape_match(name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def reference(real_model: LoadedModel) -> Iterator[LlamaForCausalLM]:
+def reference(real_model: LoadedModel) -> LlamaForCausalLM:
     folder: Path = gguf_weights.converted(bundled(), MODEL_CACHE, lambda text, share: None)
-    yield LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    loaded: LlamaForCausalLM = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    return loaded
 
 
 @torch.inference_mode()
