@@ -187,6 +187,7 @@ class _Prometheus:
     def query(self, promql: str) -> list[dict[str, Any]]:
         try:
             answer = httpx.get(f"http://127.0.0.1:{self._port}/api/v1/query", params={"query": promql}, timeout=5)
+            answer.raise_for_status()  # 503 while it starts
         except httpx.HTTPError:
             return []
         found: list[dict[str, Any]] = answer.json().get("data", {}).get("result", [])
