@@ -53,7 +53,7 @@ def line(name: str, x: list[int], y: list[Number | None], colour: str, **style: 
         "mode": "lines+markers",
         "connectgaps": False,
         "line": {"color": colour, "width": 2, **style},
-        "marker": {"color": colour, "size": [5 if alone else 0 for alone in _alone(y)]},
+        "marker": {"color": colour, "size": [7 if alone else 0 for alone in _alone(y)]},
     }
 
 

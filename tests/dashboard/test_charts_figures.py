@@ -73,7 +73,7 @@ def test_a_hit_rate_is_blank_where_nothing_was_asked() -> None:
 def test_a_value_alone_between_gaps_is_drawn_as_a_dot() -> None:
     values = [0.5, None, 0.5, 0.5]
     p50, _ = ttft_figure({"starts": STARTS, "tiers": {"gpu": {"p50": values, "p95": values}}}, 10)["data"]
-    assert p50["marker"]["size"] == [5, 0, 0, 0]
+    assert p50["marker"]["size"] == [7, 0, 0, 0]
     assert p50["connectgaps"] is False
 
 
