@@ -1,0 +1,64 @@
+"""A real hour of conversations through the index: the hit rates that are known for one LRU at each capacity."""
+
+import gzip
+import json
+from collections.abc import Iterator
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from tests.tiers.rig import EndlessMachine
+from tiers import CacheConfig, MemoryPool, SlabSpec, Tier, TierConfig, TieredCache
+
+TRACE = Path(__file__).parents[3] / "shared" / "traces" / "mooncake_conversation_trace.jsonl.gz"
+SLAB = SlabSpec(1, "uint8", (1,))
+ROOT = b"root"
+
+
+@cache
+def requests() -> list[list[bytes]]:
+    with gzip.open(TRACE) as lines:
+        return [[block.to_bytes(16, "big") for block in json.loads(line)["hash_ids"]] for line in lines]
+
+
+def build(*sizes: int) -> TieredCache:
+    """Blocks of gpu, and of cpu."""
+    tiers = tuple(TierConfig(tier, size) for tier, size in zip((Tier.GPU, Tier.CPU), sizes, strict=False))
+    return TieredCache(CacheConfig(1, SLAB, "trace", tiers, 0), MemoryPool(SLAB, sizes[0]), memory=EndlessMachine())
+
+
+def replay(cache: TieredCache) -> Iterator[list[Tier]]:
+    """Tiers of the blocks that each request found; all of its blocks, the last one too, may be reused."""
+    for keys in requests():
+        lease = cache.acquire(keys, len(keys), {})
+        assert lease is not None
+        for index in range(len(lease.hit_tiers), len(keys)):
+            cache.register(lease, index, keys[index], keys[index - 1] if index else ROOT)
+        cache.release(lease)
+        while cache.poll() or cache.num_transfers:
+            pass
+        yield lease.hit_tiers
+
+
+@pytest.mark.skipif(not TRACE.exists(), reason=f"the trace is not at {TRACE}")
+@pytest.mark.parametrize(("capacity", "hit_rate"), [(1_000, 0.0445), (10_000, 0.2116)])
+def test_hit_rates_of_a_real_trace_are_those_of_one_lru_touched_tail_to_head(capacity: int, hit_rate: float) -> None:
+    cache = build(capacity)
+    num_hits = sum(map(len, replay(cache)))
+    num_blocks = sum(map(len, requests()))
+    assert num_blocks == 288_500
+    assert round(num_hits / num_blocks, 4) == hit_rate
+    cache.check()
+
+
+@pytest.mark.skipif(not TRACE.exists(), reason=f"the trace is not at {TRACE}")
+def test_exclusive_tiers_share_one_lru_stack() -> None:
+    """1,000 blocks of gpu and 4,000 of cpu find what one tier of 5,000 finds, and gpu its part of it: to the block."""
+    both, small, large = (
+        [tier for tiers in islice(replay(build(*sizes)), 2_000) for tier in tiers]
+        for sizes in ((1_000, 4_000), (1_000,), (5_000,))
+    )
+    assert len(both) == len(large) > len(small) > 0
+    assert both.count(Tier.GPU) == len(small)
