@@ -177,7 +177,8 @@ class Dispatcher:
             is_taken = boot_id is None and not await connection.exists(jobs.job_key(job.run_id))
         except redis.RedisError:
             alive, is_taken = engine, False
-        if alive is None or (boot_id is not None and alive.boot_id != boot_id):
+        # A message that the last boot had fetched, or was just being sent, died with it: also if it never started.
+        if alive is None or alive.boot_id != (boot_id or engine.boot_id):
             raise _LostError("the worker is gone")
         if silent_seconds > (_TAKEN_SECONDS if is_taken else _SILENCE_SECONDS) and (is_taken or boot_id is not None):
             raise _LostError("the worker says nothing any more")

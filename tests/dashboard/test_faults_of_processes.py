@@ -90,6 +90,16 @@ def test_a_request_whose_worker_is_killed_before_the_first_word_is_run_again(sta
     assert answer.result(30).choices[0].message.content == "w0 w1 "
 
 
+def test_a_request_that_a_killed_worker_never_started_is_run_again(stack: Stack) -> None:
+    stack.processes["engine"].send_signal(signal.SIGSTOP)
+    answer = in_background(lambda: stack.openai().chat.completions.create(**body(words=1)))
+    stack.wait_until(lambda: list(stack.valkey().scan_iter("ts:request:*")), "it was sent")
+    stack.kill("engine")
+    stack.start_process("engine")
+
+    assert answer.result(20).choices[0].message.content == "w0 "
+
+
 def test_a_whole_answer_whose_worker_is_killed_half_way_is_run_again(stack: Stack) -> None:
     answer = in_background(lambda: stack.openai().chat.completions.create(**body(words=40, pause=0.05)))
     stack.wait_until(lambda: published(stack).get("num_words", 0) > 3, "words are made")
