@@ -238,3 +238,19 @@ def test_figures_of_every_tier_exist_from_the_start() -> None:
 def test_a_bad_configuration_says_what_was_expected(make: type, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         make()
+
+
+def test_a_block_that_leaves_its_last_tier_takes_those_after_it_along(tmp_path: Path) -> None:
+    """Its child lies in cpu, itself only on disk, and the disk has to make room: nothing could find the child."""
+    rig = make_rig(config(gpu=6, cpu=0, disk=1, path=tmp_path, mode=WriteMode.WRITE_THROUGH))
+    chain = keys_of([1, 0])
+    rig.request(chain)
+    rig.resize(Tier.CPU, 6)
+    lease = rig.acquire([], 6)
+    assert rig.cache.match(chain) == [Tier.DISK, Tier.CPU]
+    rig.compute(lease, keys_of([0] * 5))
+    rig.cache.release(lease)
+    rig.settle()
+    assert rig.cache.match(chain) == []
+    assert rig.resident() == {Tier.GPU: 5, Tier.CPU: 5, Tier.DISK: 1}
+    assert rig.cache.num_orphans == 0
