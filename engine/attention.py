@@ -57,6 +57,10 @@ class _PlannedSeq:
 
     def attend(self, queries: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         keys, values = rows.index_select(0, self._rows).view(self._shape)[:, None, :, : self._context_len]
+        if len(queries) == 1:
+            # The query heads that share a key head are rows against it: keys are read once, not once a query head.
+            grouped = queries.view(1, self._shape[1], -1, self._shape[3])
+            return scaled_dot_product_attention(grouped, keys, values).view(1, -1)
         attended = scaled_dot_product_attention(
             queries.transpose(0, 1)[None],
             keys,

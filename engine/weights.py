@@ -19,13 +19,12 @@ class WeightsError(ValueError):
 class LayerWeights:
     """One decoder layer, fp32. Matrices are [in, out]: few rows times such a matrix runs up to twice as fast on a CPU.
 
-    Query and key columns are in interleaved rotary order.
+    Query and key columns are in interleaved rotary order. `qkv` and `gate_up` contain the weights of the norm before
+    them, which then is a plain division by the root mean square: half the time of `rms_norm` on a CPU.
     """
 
-    attn_norm: torch.Tensor
     qkv: torch.Tensor
     out: torch.Tensor
-    ffn_norm: torch.Tensor
     gate_up: torch.Tensor
     down: torch.Tensor
 
@@ -93,15 +92,18 @@ def fuse(config: ModelConfig, tensors: Mapping[str, torch.Tensor], device: torch
         embed=embed,
         layers=tuple(
             LayerWeights(
-                attn_norm=get(f"{layer}.input_layernorm"),
                 qkv=_fused(
                     interleave(get(f"{layer}.self_attn.q_proj"), config.head_dim),
                     interleave(get(f"{layer}.self_attn.k_proj"), config.head_dim),
                     get(f"{layer}.self_attn.v_proj"),
+                    norm=get(f"{layer}.input_layernorm"),
                 ),
                 out=_fused(get(f"{layer}.self_attn.o_proj")),
-                ffn_norm=get(f"{layer}.post_attention_layernorm"),
-                gate_up=_fused(get(f"{layer}.mlp.gate_proj"), get(f"{layer}.mlp.up_proj")),
+                gate_up=_fused(
+                    get(f"{layer}.mlp.gate_proj"),
+                    get(f"{layer}.mlp.up_proj"),
+                    norm=get(f"{layer}.post_attention_layernorm"),
+                ),
                 down=_fused(get(f"{layer}.mlp.down_proj")),
             )
             for layer in (f"model.layers.{index}" for index in range(config.num_layers))
@@ -111,9 +113,10 @@ def fuse(config: ModelConfig, tensors: Mapping[str, torch.Tensor], device: torch
     )
 
 
-def _fused(*matrices: torch.Tensor) -> torch.Tensor:
-    """Matrices [out, in] side by side as one [in, sum of outs]."""
-    return torch.cat(matrices).t().contiguous()
+def _fused(*matrices: torch.Tensor, norm: torch.Tensor | None = None) -> torch.Tensor:
+    """Matrices [out, in] side by side as one [in, sum of outs], rows scaled by the norm's weights [in] before it."""
+    fused = torch.cat(matrices).t().contiguous()
+    return fused if norm is None else fused.mul_(norm[:, None])
 
 
 def interleave(weight: torch.Tensor, head_dim: int) -> torch.Tensor:

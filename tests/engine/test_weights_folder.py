@@ -60,7 +60,7 @@ def test_other_weights_have_another_fingerprint_and_a_copy_has_the_same(tmp_path
         ({"num_hidden_layers": 3}, r"lack the tensor model\.layers\.2\."),
         ({"intermediate_size": 50}, r"has shape \(48, 32\); expected \(50, 32\)"),
         ({"vocab_size": 200}, "257 tokens, the model only 200|has shape"),
-        ({"num_hidden_layers": 1}, r"has the tensor model\.layers\.1\..*not supported"),
+        ({"num_hidden_layers": 1}, r"have the tensor model\.layers\.1\..*not supported"),
     ],
 )
 def test_a_folder_that_this_engine_cannot_run_is_refused_with_a_sentence(
