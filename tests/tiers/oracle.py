@@ -90,7 +90,7 @@ class OracleHierarchy:
         key = self.order[rank].pop(0)
         target = next((lower for lower in range(rank + 1, len(self.sizes)) if self.sizes[lower]), None)
         if target is None:
-            self._drop_unreachable()
+            self._drop_after(key)
             return
         if self.mode is WriteMode.WRITE_THROUGH and any(key in tier for tier in (*self.order, *self.pinned)):
             return
@@ -101,13 +101,18 @@ class OracleHierarchy:
                 break
             key = parent
 
-    def _drop_unreachable(self) -> None:
-        """Blocks whose parent lies nowhere cannot be found; an eviction from the last tier takes them along."""
-        everywhere = set().union(*self.order, *self.pinned)
-        lost = {key for key in everywhere if key in self.parent and self.parent[key] not in everywhere}
-        if lost:
-            self.order = [[key for key in order if key not in lost] for order in self.order]
-            self._drop_unreachable()
+    def _drop_after(self, gone: BlockKey) -> None:
+        """A block has left its last tier: those after it cannot be found any more, unless they are being read."""
+        if any(gone in tier for tier in (*self.order, *self.pinned)):
+            return
+        self.order = [[key for key in order if not self._is_after(key, gone)] for order in self.order]
+
+    def _is_after(self, key: BlockKey, gone: BlockKey) -> bool:
+        while key in self.parent:
+            key = self.parent[key]
+            if key == gone:
+                return True
+        return False
 
     def _rebalance(self) -> None:
         for rank in range(1, len(self.sizes)):
