@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+import hypothesis
 import pytest
 
 from tests.e2e.fixtures import live_stack, scripted_stack
@@ -24,6 +25,10 @@ HOME = Path(tempfile.mkdtemp(prefix="tierscope-test-"))
 atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 ROOT = Path(__file__).parents[1]
 VALKEY_SOCKET = HOME / "test-valkey.sock"
+
+# Time says how busy the machine is, not whether the code is right.
+hypothesis.settings.register_profile("tierscope", deadline=None)
+hypothesis.settings.load_profile("tierscope")
 
 for name in [name for name in os.environ if name.startswith("TIERSCOPE_")]:
     del os.environ[name]
