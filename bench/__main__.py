@@ -1,6 +1,7 @@
 """`python -m bench [NAME…] [--json]`: runs the benchmarks in this folder, each a module with a `run()`.
 
-A table by default; with `--json` one object a line (bench/result.py). Exit status 1 if a bar was missed or a benchmark failed.
+A table by default; with `--json` one object a line (bench/result.py). Exit status 1 if a bar was missed or a benchmark
+failed.
 """
 
 import argparse

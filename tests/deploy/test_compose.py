@@ -27,7 +27,7 @@ def test_the_compose_file_is_valid_by_the_specifications_schema() -> None:
 
 @pytest.mark.parametrize("service", ["web", "engine", "worker"])
 def test_a_service_runs_the_procfiles_command(service: str) -> None:
-    # Compose expands $NAME itself when it reads the file; $$ hands a plain $ to the container, as the Procfile's shell sees it.
+    # Compose expands $NAME itself when it reads the file; $$ hands a plain $ to the container.
     command = COMPOSE["services"][service]["command"]
     assert shlex.split(command.replace("$$", "$")) == shlex.split(procfile()[service])
 
