@@ -6,9 +6,9 @@ Knows nothing about requests beyond their tokens and sampling, or about where bl
 from collections.abc import Callable, Sequence
 
 import torch
+
 from engine.model import ForwardBatch, LlamaModel, SeqSlice
 from engine.sampling import sample
-
 from engine.scheduler import Chunk
 
 

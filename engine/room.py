@@ -6,11 +6,10 @@ Knows nothing about which blocks are where; it counts in whole requests.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tiers import RefusedError
-
 from engine.engine_config import EngineConfig
 from engine.request import GenerationRequest, RequestError
 from engine.sequence import Sequence, blocks_for
+from tiers import RefusedError
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from collections.abc import Sequence as Seq
 from dataclasses import dataclass
 from itertools import groupby
 
+from engine.request import Event, FinishReason, GenerationRequest, Usage
 from engine.sampling import SamplingState
 from tiers import TIERS, BlockKey, Lease, Tier, chain_keys, next_key
-
-from engine.request import Event, FinishReason, GenerationRequest, Usage
 
 
 def blocks_for(num_tokens: int, block_size: int) -> int:
