@@ -104,6 +104,12 @@ class TierSettingForm(forms.ModelForm[TierSetting]):
             raise forms.ValidationError(
                 f"{tier} needs at least {_limit(live.min_bytes, live.min_reason)}; {asked}.", code="too_small"
             )
+        if live.block_bytes and 0 < num_bytes < live.block_bytes:  # most likely a forgotten unit: 128 is 128 bytes
+            raise forms.ValidationError(
+                f"{tier} needs at least {format_size(live.block_bytes)}, which is one block, or 0 to switch it off; "
+                f"{asked}. Was a unit left out, like MiB?",
+                code="too_small",
+            )
 
 
 def _limit(num_bytes: int, reason: str) -> str:

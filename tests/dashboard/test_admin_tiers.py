@@ -96,6 +96,14 @@ def test_less_than_the_engine_needs_is_refused_with_the_limit(admin: Client, cpu
     assert "needs at least 512 MiB (one request of the longest length); 1 MiB was asked for." in page
 
 
+def test_a_size_below_one_block_is_refused_since_a_unit_was_left_out(admin: Client, cpu: TierSetting) -> None:
+    publish(cpu={})
+    page = save(admin, cpu, size="128")
+    assert "needs at least 720 KiB, which is one block, or 0 to switch it off; 128 B was asked for." in page
+    cpu.refresh_from_db()
+    assert cpu.desired_bytes == GIB
+
+
 def test_the_gpu_tier_cannot_be_switched_off_even_while_its_engine_is_offline(admin: Client, cpu: TierSetting) -> None:
     gpu = TierSetting.objects.get(cache_tier="gpu")
     assert "The GPU tier cannot be zero: attention reads from it." in save(admin, gpu, size="0")
