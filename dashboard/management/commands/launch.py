@@ -26,7 +26,8 @@ class Command(BaseCommand):
             argv = command(name)
         except FileNotFoundError as error:
             raise CommandError(str(error)) from None
-        # torch's worker threads sleep at a barrier instead of spinning: beside other work on the same cores a token
-        # takes half the time (62 against 124 ms at load 7). It must be there before torch is loaded.
-        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+        # How long torch's worker threads spin at a barrier before they sleep; GNU OpenMP's own 300,000 turns burn the
+        # time slices that the other threads need. Decoding SmolLM2 on two cores, alone and beside one busy process:
+        # 46 and 371 ms a token as it comes, 45 and 105 ms so. It must be there before torch is loaded.
+        os.environ.setdefault("GOMP_SPINCOUNT", "5000")
         os.execv(argv[0], argv)  # the same process id: signals of the supervisor arrive where they are meant to
