@@ -85,6 +85,14 @@ def test_a_second_turn_sends_the_whole_conversation(visits: Visits) -> None:
     assert messages[1]["content"] == "w0 "
 
 
+def test_answers_are_sampled_as_the_models_makers_advise(visits: Visits) -> None:
+    page = opened(visits)
+    with page.expect_request("**/v1/chat/completions") as sent:
+        ask(page, words=1)
+    body = json.loads(sent.value.post_data or "{}")
+    assert (body["temperature"], body["top_p"]) == (0.2, 0.9)
+
+
 def test_a_new_conversation_starts_from_nothing(visits: Visits) -> None:
     page = opened(visits)
     ask(page, words=1)

@@ -4,6 +4,9 @@ import { $, $$, h } from "../lib/dom.js";
 import { facts, showOrigins } from "./origins.js";
 import { ChatError, complete, models } from "./stream.js";
 
+// What SmolLM2's makers advise: at temperature 1 a model this small talks nonsense, which looks like a broken cache.
+const SAMPLING = { temperature: 0.2, top_p: 0.9 };
+
 let messages = [];
 let running = null; // the AbortController of the answer that is streaming
 
@@ -30,7 +33,7 @@ function setRunning(controller) {
 
 async function stream(turn, signal) {
   const said = $(".said", turn);
-  const request = { messages, max_tokens: Number($("#max-tokens").value) || 128 };
+  const request = { ...SAMPLING, messages, max_tokens: Number($("#max-tokens").value) || 128 };
   if ($("#model").value) request.model = $("#model").value;
   let text = "";
   for await (const chunk of complete(request, signal)) {
