@@ -1,6 +1,7 @@
 """Where numbers are read from, and how that goes."""
 
 from datetime import datetime
+from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
@@ -12,7 +13,7 @@ from django.utils import timezone
 
 from dashboard import valkey
 from dashboard.forms import SourceForm
-from dashboard.models import Source
+from dashboard.models import Series, Source
 from dashboard.selectors.source_states import state_of
 from dashboard.services.source_trial import try_source
 from dashboard.services.sources import start_over
@@ -64,6 +65,16 @@ class SourceAdmin(admin.ModelAdmin[Source]):
         """The embedded engines' source is part of the product, and its series with it."""
         is_embedded = obj is not None and obj.kind == Source.Kind.EMBEDDED
         return not is_embedded and super().has_delete_permission(request, obj)
+
+    def get_deleted_objects(
+        self, objs: Any, request: HttpRequest
+    ) -> tuple[list[Any], dict[str, int], set[str], list[Any]]:
+        """What goes with a source is counted, not listed: its buckets may be millions. The embedded one is safe."""
+        sources = list(objs)
+        num_series = Series.objects.filter(source__in=sources).count()
+        lacking = set() if super().has_delete_permission(request) else {str(self.opts.verbose_name)}
+        embedded = [source for source in sources if source.kind == Source.Kind.EMBEDDED]
+        return [str(x) for x in sources], {"sources": len(sources), "series": num_series}, lacking, list(embedded)
 
     @admin.display(description="every", ordering="interval_seconds")
     def every(self, source: Source) -> str:

@@ -95,6 +95,26 @@ def test_the_list_shows_state_duration_samples_and_the_last_error_in_words(admin
     assert all(word in page for word in ("stale", "12 ms", ">42<", "gpu-7 did not answer within 5 s."))
 
 
+@pytest.mark.parametrize("in_bulk", [False, True])
+def test_a_source_that_was_read_can_be_deleted_with_its_series(admin: Client, in_bulk: bool) -> None:
+    source = Source.objects.create(name="old", url="http://127.0.0.1:9/metrics")
+    Series.objects.create(source=source, engine="old/0", model_name="m", metric=Series.Metric.PROMPT_TOKENS)
+    if in_bulk:
+        chosen = {"action": "delete_selected", "_selected_action": [source.pk], "post": "yes"}
+        admin.post("/admin/dashboard/source/", chosen)
+    else:
+        admin.post(f"/admin/dashboard/source/{source.pk}/delete/", {"post": "yes"})
+    assert not Source.objects.filter(name="old").exists()
+    assert not Series.objects.exists()
+
+
+def test_the_embedded_source_is_spared_by_a_bulk_delete(admin: Client) -> None:
+    source = ensure_embedded()
+    chosen = {"action": "delete_selected", "_selected_action": [source.pk], "post": "yes"}
+    admin.post("/admin/dashboard/source/", chosen)
+    assert Source.objects.filter(pk=source.pk).exists()
+
+
 def test_the_embedded_source_cannot_be_deleted(admin: Client) -> None:
     source = ensure_embedded()
     assert admin.post(f"{LIST}{source.pk}/delete/", {"post": "yes"}).status_code == 403
