@@ -66,7 +66,8 @@ def _requests(snapshot: "EngineSnapshot", make: Families) -> Iterator[Metric]:
     yield make.gauge("vllm:num_requests_waiting", "Number of requests waiting.", snapshot.num_waiting)
     gpu = next(stats for tier, stats in snapshot.cache.tiers.items() if str(tier) == "gpu")
     # As vLLM has it: blocks that nobody reads count as free, also while they hold something reusable.
-    share = gpu.pinned_blocks / gpu.capacity_blocks if gpu.capacity_blocks else 0.0
+    # While a tier shrinks under running requests they read more blocks than it will have: that is full, not 141 %.
+    share = min(gpu.pinned_blocks / gpu.capacity_blocks, 1.0) if gpu.capacity_blocks else 0.0
     yield make.gauge("vllm:kv_cache_usage_perc", "KV-cache usage. 1 means 100 percent usage.", share)
 
 

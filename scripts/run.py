@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
+import time
 from pathlib import Path
 from types import FrameType
 from typing import IO
@@ -36,7 +36,7 @@ class Launcher:
     def __init__(self, env: environment.Environment) -> None:
         self.env = env
         self.programs = read_programs(ROOT / "Procfile", without=env.outside_processes)
-        self.stopping = threading.Event()
+        self.is_stopping = False
 
     def run(self) -> int:
         """Returns the exit code: 0 after a stop that was asked for. Raises StartError."""
@@ -47,24 +47,25 @@ class Launcher:
             finish_earlier(self.env.home, stop_seconds(self.programs))
             check_port(self.env.bind, self.env.port)
             prepare(self.env.child_variables)
-            if self.stopping.is_set():
+            if self.is_stopping:
                 return 0
             supervisord = start_supervisord(self.programs, self.env)
             try:
                 self._watch(supervisord, is_new)
             finally:
                 code = stop(supervisord, stop_seconds(self.programs))
-        say("Stopped." if self.stopping.is_set() else f"supervisord ended by itself: {self.env.home}/logs says why.")
-        return 0 if self.stopping.is_set() else code or 1
+        say("Stopped." if self.is_stopping else f"supervisord ended by itself: {self.env.home}/logs says why.")
+        return 0 if self.is_stopping else code or 1
 
     def _logs(self) -> dict[str, Path]:
         (self.env.home / "logs").mkdir(mode=0o700, parents=True, exist_ok=True)
         return {program.name: log_path(self.env.home, program.name) for program in self.programs}
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if not self.stopping.is_set():
-            say("Stopping …")
-        self.stopping.set()
+        """No lock and no buffer in here: a second signal may interrupt it anywhere, and would wait for the first."""
+        if not self.is_stopping:
+            self.is_stopping = True
+            os.write(sys.stderr.fileno(), "Stopping …\n".encode())
 
     def _watch(self, supervisord: subprocess.Popen[bytes], is_new: bool) -> None:
         """Tells the progress until it is ready, then that of the sample traffic, until somebody stops it."""
@@ -76,7 +77,8 @@ class Launcher:
             self.env.traffic_lock,
         )
         is_ready, said = False, ""
-        while not self.stopping.wait(_POLL_SECONDS) and supervisord.poll() is None:
+        while not self.is_stopping and supervisord.poll() is None:
+            time.sleep(_POLL_SECONDS)
             if not is_ready and probe.is_ready():
                 is_ready = True
                 say(self.env.welcome(is_new))

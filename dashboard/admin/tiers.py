@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.forms import ModelForm
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -115,7 +115,9 @@ class TierSettingAdmin(admin.ModelAdmin[TierSetting]):
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        setting = get_object_or_404(TierSetting, pk=object_id)
+        setting = self.get_object(request, object_id)
+        if setting is None:
+            raise Http404
         where = urlencode({"engine__exact": setting.engine, "cache_tier__exact": setting.cache_tier})
         return HttpResponseRedirect(f"{reverse('admin:dashboard_tierchange_changelist')}?{where}")
 

@@ -50,7 +50,8 @@ class ApiError(Exception):
 
 def from_validation(errors: Sequence[dict[str, Any]]) -> ApiError:
     """The first thing that is wrong with a body, as a sentence that names the field."""
-    first = errors[0]
+    # Of a union's members the one with a sentence of ours says more than "input should be a valid string".
+    first = next((error for error in errors if error["type"] == "value_error"), errors[0])
     # ninja prefixes ("body", name of the view's argument)
     param = ".".join(str(part) for part in first["loc"][2:] if not _is_union_member(part)) or None
     said = str(first["msg"]).removeprefix("Value error, ")

@@ -1,10 +1,10 @@
 """What a client may ask for, in OpenAI's words. What this server cannot do is refused with a sentence, not ignored."""
 
 import json
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from ninja import Schema
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 MAX_STOPS = 4
@@ -32,14 +32,24 @@ class _Strict(Schema):
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
+def _whole(text: Any) -> Any:
+    """JSON can name one half of a surrogate pair, which no tokenizer and no UTF-8 has."""
+    if isinstance(text, str) and any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("The text holds half a character: a UTF-16 surrogate without the other one.")
+    return text
+
+
+Text = Annotated[str, BeforeValidator(_whole)]
+
+
 class TextPart(_Strict):
     type: Literal["text"]
-    text: str
+    text: Text
 
 
 class Message(_Strict):
     role: Literal["system", "developer", "user", "assistant"]
-    content: str | list[TextPart] | None = None
+    content: Text | list[TextPart] | None = None
 
     @field_validator("content", mode="before")
     @classmethod
@@ -79,7 +89,7 @@ class _Completion(_Strict):
     top_p: float | None = Field(None, gt=0, le=1)
     top_k: int | None = Field(None, ge=0, description="0 keeps every token.")
     seed: int | None = Field(None, ge=-(2**63), lt=2**63)
-    stop: str | list[str] | None = None
+    stop: Text | list[Text] | None = None
     max_tokens: int | None = Field(None, ge=1)
     tierscope: Extension = Extension()
 
@@ -135,7 +145,7 @@ class ChatRequest(_Completion):
 
 
 class CompletionRequest(_Completion):
-    prompt: str | list[str] | list[int] | list[list[int]]
+    prompt: Text | list[Text] | list[int] | list[list[int]]
 
     def job_fields(self) -> dict[str, Any]:
         prompt: Any = self.prompt

@@ -334,6 +334,11 @@ def test_tiers_are_neither_added_nor_deleted_by_hand(admin: Client, cpu: TierSet
     assert TierSetting.objects.count() == 3
 
 
+@pytest.mark.parametrize("number", ["abc", "9999", "9" * 30])
+def test_the_history_of_a_tier_that_is_not_there_is_not_found(admin: Client, number: str) -> None:
+    assert admin.get(f"{LIST}{number}/history/").status_code == 404
+
+
 def test_the_history_button_leads_to_the_history_of_that_tier(admin: Client, cpu: TierSetting) -> None:
     save(admin, cpu, size="2 GiB")
     page = admin.get(f"{LIST}{cpu.pk}/history/", follow=True)

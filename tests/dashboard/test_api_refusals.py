@@ -1,5 +1,6 @@
 """What /v1 refuses, and how: OpenAI's error shape, the right status, one sentence that names what was wrong."""
 
+import json
 from typing import Any
 
 import httpx
@@ -12,8 +13,9 @@ USER = {"role": "user", "content": "hello"}
 
 def post(stack: Stack, body: Any, path: str = "chat/completions", **options: Any) -> httpx.Response:
     headers = {"Authorization": f"Bearer {stack.api_key}"} | options.pop("headers", {})
-    content = {"content": body} if isinstance(body, str | bytes) else {"json": body}
-    return httpx.post(f"{stack.base_url}/v1/{path}", headers=headers, timeout=20, **content, **options)
+    # json.dumps escapes half a surrogate pair as clients do; httpx's own encoding refuses to send one.
+    content = body if isinstance(body, str | bytes) else json.dumps(body)
+    return httpx.post(f"{stack.base_url}/v1/{path}", headers=headers, timeout=20, content=content, **options)
 
 
 def chat(**fields: Any) -> dict[str, Any]:
@@ -49,6 +51,12 @@ def chat(**fields: Any) -> dict[str, Any]:
         (chat(frequency_penalty=0.5), "frequency_penalty", "leave it out or send 0"),
         (chat(response_format={"type": "json_object"}), "response_format", "not supported here"),
         (chat(stream="yes"), "stream", "boolean"),
+        (chat(messages=[{"role": "user", "content": "a\ud800"}]), "messages.0.content", "half a character"),
+        (
+            chat(messages=[{"role": "user", "content": [{"type": "text", "text": "\udc00"}]}]),
+            "messages.0.content.0.text",
+            "half",
+        ),
     ],
 )
 def test_a_wrong_field_is_named_in_one_sentence(
@@ -77,6 +85,13 @@ def test_a_body_that_is_no_object_is_refused(scripted_stack: Stack, body: Any) -
 
     assert answer.status_code == 400
     assert answer.json()["error"]["message"].endswith(".")
+
+
+def test_half_a_character_in_a_prompt_or_a_stop_is_refused(scripted_stack: Stack) -> None:
+    for fields in ({"prompt": "a\ud800"}, {"prompt": ["\udfff"]}, {"prompt": "a", "stop": "\ud800"}):
+        answer = post(scripted_stack, {"model": "scripted"} | fields, "completions")
+
+        assert (answer.status_code, "half a character" in answer.json()["error"]["message"]) == (400, True)
 
 
 def test_neutral_values_of_unsupported_fields_are_accepted(scripted_stack: Stack) -> None:
