@@ -29,11 +29,6 @@ class Tokenizer:
     def vocab_size(self) -> int:
         return int(self._backend.get_vocab_size(with_added_tokens=True))
 
-    def id_of(self, token: str) -> int | None:
-        """The id of exactly this token, None where the vocabulary lacks it."""
-        found: int | None = self._backend.token_to_id(token)
-        return found
-
     def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
         """Token ids. Special tokens written out in the text become themselves.
 

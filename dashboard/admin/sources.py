@@ -73,8 +73,8 @@ class SourceAdmin(admin.ModelAdmin[Source]):
         sources = list(objs)
         num_series = Series.objects.filter(source__in=sources).count()
         lacking = set() if super().has_delete_permission(request) else {str(self.opts.verbose_name)}
-        embedded = [source for source in sources if source.kind == Source.Kind.EMBEDDED]
-        return [str(x) for x in sources], {"sources": len(sources), "series": num_series}, lacking, list(embedded)
+        embedded: list[Any] = [source for source in sources if source.kind == Source.Kind.EMBEDDED]
+        return [str(x) for x in sources], {"sources": len(sources), "series": num_series}, lacking, embedded
 
     @admin.display(description="every", ordering="interval_seconds")
     def every(self, source: Source) -> str:

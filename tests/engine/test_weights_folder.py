@@ -9,26 +9,14 @@ import torch
 
 from engine.loader import load
 from engine.weights import WeightsError
-from tests.engine.factories import empty_kv, one_sequence, tiny_llama, tiny_tensors
+from tests.engine.factories import tiny_llama, tiny_tensors
 from tests.engine.model_files import CONFIG, write_folder, write_tensors
-
-CPU = torch.device("cpu")
-TOKENS = list(b"a small test")
-
-
-def quiet(text: str, share: float) -> None:
-    """Progress that nobody watches."""
-
-
-def logits_of(path: Path, cache_dir: Path) -> torch.Tensor:
-    model = load(path, cache_dir=cache_dir, device=CPU, progress=quiet).model
-    return model.forward(one_sequence(TOKENS, 0, [0, 1, 2]), empty_kv(model, 3))
+from tests.engine.tiny_logits import CPU, logits_of, logits_of_model, quiet
 
 
 @pytest.fixture(scope="module")
 def expected() -> torch.Tensor:
-    model = tiny_llama(CONFIG)
-    return model.forward(one_sequence(TOKENS, 0, [0, 1, 2]), empty_kv(model, 3))
+    return logits_of_model(tiny_llama(CONFIG))
 
 
 @pytest.mark.parametrize("shards", [1, 3])

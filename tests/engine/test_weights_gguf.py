@@ -9,26 +9,14 @@ import torch
 from engine import gguf_weights
 from engine.loader import bundled, load, name_of
 from engine.weights import WeightsError, deinterleave, interleave
-from tests.engine.factories import empty_kv, one_sequence, tiny_llama
+from tests.engine.factories import tiny_llama
 from tests.engine.model_files import CONFIG, write_gguf
-
-CPU = torch.device("cpu")
-TOKENS = list(b"a small test")
-
-
-def quiet(text: str, share: float) -> None:
-    """Progress that nobody watches."""
-
-
-def logits_of(path: Path, cache_dir: Path) -> torch.Tensor:
-    model = load(path, cache_dir=cache_dir, device=CPU, progress=quiet).model
-    return model.forward(one_sequence(TOKENS, 0, [0, 1, 2]), empty_kv(model, 3))
+from tests.engine.tiny_logits import CPU, TOKENS, logits_of, logits_of_model, quiet
 
 
 @pytest.fixture(scope="module")
 def expected() -> torch.Tensor:
-    model = tiny_llama(CONFIG)
-    return model.forward(one_sequence(TOKENS, 0, [0, 1, 2]), empty_kv(model, 3))
+    return logits_of_model(tiny_llama(CONFIG))
 
 
 def test_a_file_gives_the_models_logits(tmp_path: Path, expected: torch.Tensor) -> None:
