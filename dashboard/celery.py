@@ -6,6 +6,7 @@ from celery import Celery
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 
+from dashboard.beat import BeatStep
 from dashboard.engine_worker import EngineStep
 
 app = Celery("tierscope")
@@ -13,4 +14,4 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["dashboard"])
 app.autodiscover_tasks(["dashboard"], related_name="engine_tasks")
 app.autodiscover_tasks(["dashboard"], related_name="sample_traffic")
-app.steps["worker"].add(EngineStep)
+app.steps["worker"] |= {BeatStep, EngineStep}

@@ -27,8 +27,7 @@ def command(name: str) -> list[str]:
             queue = f"engine.{settings.ENGINE_NAME}"
             return _celery_worker(queue, f"engine-{settings.ENGINE_NAME}", _ENGINE_THREADS)
         case "worker":
-            schedule = str(settings.TIERSCOPE_HOME / "run" / "beat-schedule")
-            return [*_celery_worker("default", "worker", _WORKER_THREADS), "--beat", "--schedule", schedule]
+            return _celery_worker("default", "worker", _WORKER_THREADS)
     raise ValueError(f"“{name}” is not a process; choose one of {', '.join(NAMES)}.")
 
 
