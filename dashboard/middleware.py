@@ -26,9 +26,8 @@ def api_shortcut_middleware(get_response: Callable[[HttpRequest], Any]) -> Calla
         return get_response
 
     async def shortcut(request: HttpRequest) -> HttpResponseBase:
-        if not request.path_info.startswith(_API_PREFIX):
+        if not f"{request.path_info}/".startswith(_API_PREFIX):
             return await get_response(request)  # type: ignore[no-any-return]
-        request.get_host()  # raises DisallowedHost
         match = request.resolver_match = resolve(request.path_info)
         response: HttpResponseBase = await match.func(request, *match.args, **match.kwargs)
         response["X-Content-Type-Options"] = "nosniff"

@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 from django.contrib.auth import views as auth
-from django.urls import include, path
+from django.urls import include, path, re_path
 
 from dashboard.health import healthz
 from dashboard.metrics import metrics
@@ -10,7 +10,7 @@ from dashboard.metrics import metrics
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("login/", auth.LoginView.as_view(template_name="login.html"), name="login"),
-    path("v1/", include("dashboard.api.urls")),
+    re_path(r"^v1(?:/|$)", include("dashboard.api.urls")),
     path("", include("dashboard.views.urls")),
     path("metrics", metrics, name="metrics"),
     path("healthz", healthz, name="healthz"),

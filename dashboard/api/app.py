@@ -8,13 +8,22 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from dashboard.api.auth import authenticate
+from dashboard.api.body import BodyParser
 from dashboard.api.errors import ApiError, from_validation
 from dashboard.api.views import router
 
 logger = logging.getLogger(__name__)
 
 # The interactive page would load its scripts from another host.
-api = NinjaAPI(title="Tierscope", version="1", docs_url=None, openapi_url=None, auth=authenticate, urls_namespace="v1")
+api = NinjaAPI(
+    title="Tierscope",
+    version="1",
+    docs_url=None,
+    openapi_url=None,
+    auth=authenticate,
+    urls_namespace="v1",
+    parser=BodyParser(),
+)
 api.add_router("", router)
 
 
@@ -30,10 +39,11 @@ def on_invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
 
 @api.exception_handler(HttpError)
 def on_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
-    message = str(error.message)
-    if message.startswith("Cannot parse request body"):
-        message = "The body is not JSON."
-    return ApiError(error.status_code, message, code="invalid_body").response()
+    """ninja wraps what the body's parser raised."""
+    refusal = error.__cause__
+    if not isinstance(refusal, ApiError):
+        refusal = ApiError(error.status_code, str(error.message), code="invalid_body")
+    return refusal.response()
 
 
 @api.exception_handler(AuthenticationError)

@@ -12,6 +12,7 @@ _TYPES = {
     404: "not_found_error",
     405: "invalid_request_error",
     413: "invalid_request_error",
+    415: "invalid_request_error",
     429: "rate_limit_error",
 }
 
@@ -60,6 +61,8 @@ def from_validation(errors: Sequence[dict[str, Any]]) -> ApiError:
         return ApiError(400, said, param=param, code="invalid_value")
     if first["type"] == "missing" and param:
         return ApiError(400, f"“{param}” is missing.", param=param, code="missing_field")
+    if first["type"] == "missing":
+        return ApiError(400, "The body is empty; expected a JSON object.", code="invalid_body")
     where = f"“{param}”" if param else "The body"
     return ApiError(400, f"{where} is not acceptable: {said[:1].lower()}{said[1:]}.", param=param, code="invalid_value")
 

@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 MAX_STOPS = 4
 MAX_STOP_LENGTH = 256
+MAX_NUMBER = 2**31 - 1  # above any context length or vocabulary
 
 # Fields that would change the answer if they were honoured, and the values at which they change nothing.
 _NEUTRAL: dict[str, tuple[Any, ...]] = {
@@ -40,6 +41,7 @@ def _whole(text: Any) -> Any:
 
 
 Text = Annotated[str, BeforeValidator(_whole)]
+TokenId = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
 
 
 class TextPart(_Strict):
@@ -90,7 +92,7 @@ class _Completion(_Strict):
     top_k: int | None = Field(None, ge=0, description="0 keeps every token.")
     seed: int | None = Field(None, ge=-(2**63), lt=2**63)
     stop: Text | list[Text] | None = None
-    max_tokens: int | None = Field(None, ge=1)
+    max_tokens: int | None = Field(None, ge=1, le=MAX_NUMBER)
     tierscope: Extension = Extension()
 
     @model_validator(mode="before")
@@ -137,7 +139,7 @@ class _Completion(_Strict):
 
 class ChatRequest(_Completion):
     messages: list[Message] = Field(min_length=1, max_length=2048)
-    max_completion_tokens: int | None = Field(None, ge=1)
+    max_completion_tokens: int | None = Field(None, ge=1, le=MAX_NUMBER)
 
     def job_fields(self) -> dict[str, Any]:
         messages = [{"role": _ROLES.get(m.role, m.role), "content": m.text()} for m in self.messages]
@@ -145,7 +147,7 @@ class ChatRequest(_Completion):
 
 
 class CompletionRequest(_Completion):
-    prompt: Text | list[Text] | list[int] | list[list[int]]
+    prompt: Text | list[Text] | list[TokenId] | list[list[TokenId]]
 
     def job_fields(self) -> dict[str, Any]:
         prompt: Any = self.prompt
@@ -155,13 +157,21 @@ class CompletionRequest(_Completion):
         # 16 is OpenAI's default for this older endpoint.
         return {field: prompt, "sampling": self.sampling(self.max_tokens or 16)}
 
-    @model_validator(mode="after")
-    def _one_prompt(self) -> Self:
-        if self.prompt in ("", [], [[]]):
+    @field_validator("prompt", mode="before")
+    @classmethod
+    def _one_prompt(cls, value: Any) -> Any:
+        if value in ("", [], [[]], [""]):
             raise ValueError("“prompt” is empty; send some text or token ids.")
-        if isinstance(self.prompt, list) and len(self.prompt) > 1 and not isinstance(self.prompt[0], int):
+        prompts = value if isinstance(value, list) and not _are_token_ids(value) else [value]
+        if len(prompts) > 1 and all(isinstance(prompt, str) or _are_token_ids(prompt) for prompt in prompts):
             raise ValueError("One prompt a request, please: “prompt” holds several.")
-        return self
+        if len(prompts) != 1 or not (isinstance(prompts[0], str) or _are_token_ids(prompts[0])):
+            raise ValueError(f"“prompt” has to be text, or a list of token ids from 0 to {MAX_NUMBER:,}.")
+        return value
+
+
+def _are_token_ids(value: Any) -> bool:
+    return isinstance(value, list) and all(type(each) is int and 0 <= each <= MAX_NUMBER for each in value)
 
 
 def _is_stop(stop: str) -> bool:

@@ -20,6 +20,8 @@ from dashboard.jobs import Job
 from dashboard.services.dispatch import Dispatcher, DispatchError, Limits
 from dashboard.streams import Event
 
+_SHOWN = 100  # characters of a name that is not there
+
 router = Router()
 directory = EngineDirectory()
 dispatcher = Dispatcher(directory, Limits.from_settings())
@@ -43,7 +45,7 @@ async def models(request: HttpRequest) -> JsonResponse:
 @router.get("/models/{path:name}", summary="One model")
 async def model(request: HttpRequest, name: str) -> JsonResponse:
     if name not in await _model_names():
-        raise ApiError(404, f"There is no model “{name}” here.", param="model", code="model_not_found")
+        raise ApiError(404, f"There is no model “{name[:_SHOWN]}” here.", param="model", code="model_not_found")
     return JsonResponse(_model(name))
 
 

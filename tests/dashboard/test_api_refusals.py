@@ -40,6 +40,7 @@ def chat(**fields: Any) -> dict[str, Any]:
         (chat(top_p=0), "top_p", "greater than 0"),
         (chat(top_k=-1), "top_k", "greater than or equal to 0"),
         (chat(max_tokens=0), "max_tokens", "greater than or equal to 1"),
+        (chat(max_tokens=10**30), "max_tokens", "less than or equal to 2147483647"),
         (chat(max_completion_tokens=1.5), "max_completion_tokens", "integer"),
         (chat(seed="x"), "seed", "integer"),
         (chat(stop=["a", "b", "c", "d", "e"]), "stop", "a list of up to 4"),
@@ -71,20 +72,78 @@ def test_a_wrong_field_is_named_in_one_sentence(
     assert words in error["message"]
 
 
-@pytest.mark.parametrize("prompt", ["", [], [[]], ["a", "b"], [[1], [2]]])
+@pytest.mark.parametrize(
+    "prompt", ["", [], [[]], [""], ["a", "b"], [[1], [2]], [1.5], [-1], [2**31], [True], [None], 3, {}, ["a", 1]]
+)
 def test_the_older_endpoint_takes_one_prompt(scripted_stack: Stack, prompt: Any) -> None:
     answer = post(scripted_stack, {"model": "scripted", "prompt": prompt}, "completions")
 
     assert answer.status_code == 400
-    assert "prompt" in answer.json()["error"]["message"]
+    assert answer.json()["error"]["message"].startswith(("“prompt” ", "One prompt a request"))
+    assert answer.json()["error"]["param"].startswith("prompt")
 
 
-@pytest.mark.parametrize("body", ["{", "", "nonsense", b"\xff\xfe", "[1]", "3", "null"])
-def test_a_body_that_is_no_object_is_refused(scripted_stack: Stack, body: Any) -> None:
+@pytest.mark.parametrize(
+    ("body", "sentence"),
+    [
+        ("", "The body is empty; expected a JSON object."),
+        ("[]", "The body is a list; expected a JSON object."),
+        ("[1]", "The body is a list; expected a JSON object."),
+        ("null", "The body is null; expected a JSON object."),
+        ("false", "The body is false; expected a JSON object."),
+        ("3", "The body is a number; expected a JSON object."),
+        ('"x"', "The body is a string; expected a JSON object."),
+        ("{", "The body is not JSON: Expecting property name enclosed in double quotes at line 1, column 2."),
+        ("nonsense", "The body is not JSON: Expecting value at line 1, column 1."),
+        (b'{"model": "\xff"}', "The body is not UTF-8: its byte 11 begins no character."),
+        ('{"seed": NaN}', "The body is not JSON: it holds NaN, which JSON does not have."),
+        ('{"seed": -Infinity}', "The body is not JSON: it holds -Infinity, which JSON does not have."),
+        ('{"seed": 1, "seed": 2}', "“seed” is there twice in one object of the body."),
+        ('{"\\ud800": 1, "\\ud800": 2}', "“?” is there twice in one object of the body."),
+        ('{"seed": ' + "9" * 5000 + "}", "The body holds a number with more digits than are read."),
+        ('{"x": ' + "[" * 50_000 + "]" * 50_000 + "}", "The body is nested too deeply to be read."),
+        ("[" * 100_000, "The body is nested too deeply to be read."),
+    ],
+)
+def test_a_body_that_is_no_object_is_refused_with_what_is_wrong(
+    scripted_stack: Stack, body: str | bytes, sentence: str
+) -> None:
     answer = post(scripted_stack, body)
 
     assert answer.status_code == 400
-    assert answer.json()["error"]["message"].endswith(".")
+    assert answer.json()["error"] == {
+        "message": sentence,
+        "type": "invalid_request_error",
+        "param": None,
+        "code": "invalid_body",
+    }
+
+
+@pytest.mark.parametrize(
+    ("headers", "sentence"),
+    [
+        ({"Content-Type": "text/plain"}, "The body is said to be text/plain; expected application/json."),
+        (
+            {"Content-Type": "application/x-www-form-urlencoded"},
+            "The body is said to be application/x-www-form-urlencoded; expected application/json.",
+        ),
+        ({"Content-Encoding": "gzip"}, "The body is encoded as gzip; send it as it is."),
+    ],
+)
+def test_a_body_that_is_said_to_be_something_else_is_not_read(
+    scripted_stack: Stack, headers: dict[str, str], sentence: str
+) -> None:
+    answer = post(scripted_stack, chat(), headers=headers)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (415, "unsupported_media_type")
+    assert answer.json()["error"]["message"] == sentence
+
+
+@pytest.mark.parametrize("kind", [None, "application/json", "Application/JSON; charset=UTF-8"])
+def test_json_is_read_under_each_of_its_names(scripted_stack: Stack, kind: str | None) -> None:
+    answer = post(scripted_stack, "\ufeff" + json.dumps(chat()), headers={"Content-Type": kind} if kind else {})
+
+    assert answer.status_code == 200
 
 
 def test_half_a_character_in_a_prompt_or_a_stop_is_refused(scripted_stack: Stack) -> None:
@@ -123,6 +182,34 @@ def test_an_unknown_address_and_method_are_told_in_the_same_shape(scripted_stack
 
     assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "unknown_url")
     assert (wrong_method.status_code, wrong_method.json()["error"]["code"]) == (405, "method_not_allowed")
+    assert wrong_method.headers["Allow"] == "POST"
+
+
+@pytest.mark.parametrize("path", ["", "/", "/models/", "/models/%0a", "/" + "a" * 5000])
+def test_no_address_under_v1_is_answered_with_a_page(scripted_stack: Stack, path: str) -> None:
+    headers = {"Authorization": f"Bearer {scripted_stack.api_key}"}
+    answer = httpx.get(f"{scripted_stack.base_url}/v1{path}", headers=headers, timeout=20)
+
+    assert answer.status_code == 404
+    assert len(answer.json()["error"]["message"]) < 200
+
+
+def test_a_foreign_host_name_is_refused_in_the_same_shape(scripted_stack: Stack) -> None:
+    for path in ("models", "openapi.json", "nothing"):
+        answer = httpx.get(f"{scripted_stack.base_url}/v1/{path}", headers={"Host": "evil.example"}, timeout=20)
+
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "unknown_host")
+        assert "TIERSCOPE_ALLOWED_HOSTS" in answer.json()["error"]["message"]
+
+
+def test_head_is_answered_wherever_get_is(scripted_stack: Stack) -> None:
+    headers = {"Authorization": f"Bearer {scripted_stack.api_key}"}
+    for path, status in (("models", 200), ("models/scripted", 200), ("models/none", 404), ("openapi.json", 200)):
+        answer = httpx.head(f"{scripted_stack.base_url}/v1/{path}", headers=headers, timeout=20)
+
+        assert (answer.status_code, answer.content) == (status, b"")
+    assert httpx.head(f"{scripted_stack.base_url}/v1/models", timeout=20).status_code == 401
+    assert httpx.post(f"{scripted_stack.base_url}/v1/openapi.json", timeout=20).headers["Allow"] == "GET, HEAD"
 
 
 @pytest.mark.parametrize(
