@@ -11,16 +11,19 @@ from engine.batch import ForwardBatch, SeqSlice
 
 
 class PagedAttention:
-    """A batch's attention, planned once and used by every layer. Raises ValueError where block ids do not suffice."""
+    """A batch's attention, planned once and used by every layer. Raises ValueError where block ids do not suffice.
 
-    def __init__(self, batch: ForwardBatch, kv: torch.Tensor) -> None:
+    `num_shared` query heads read each key head.
+    """
+
+    def __init__(self, batch: ForwardBatch, kv: torch.Tensor, num_shared: int) -> None:
         num_blocks, num_layers, _, num_heads, block_size, head_dim = kv.shape
         self._rows_per_layer = 2 * num_heads
         self._tokens_per_layer = 2 * num_heads * block_size
         # Two flat views of the pool: one row a head's share of a block, one row a head's token.
         self._by_block = kv.view(num_blocks * num_layers * self._rows_per_layer, block_size * head_dim)
         self._by_token = kv.view(num_blocks * num_layers * self._tokens_per_layer, head_dim)
-        self._seqs = [_PlannedSeq(seq, kv) for seq in batch.seqs]
+        self._seqs = [_PlannedSeq(seq, kv, num_shared) for seq in batch.seqs]
         self._written = _written_rows(batch, kv)
 
     def write(self, layer: int, keys_values: torch.Tensor) -> None:
@@ -38,7 +41,7 @@ class PagedAttention:
 class _PlannedSeq:
     """Which rows of the pool one sequence reads, and what each of its queries may see."""
 
-    def __init__(self, seq: SeqSlice, kv: torch.Tensor) -> None:
+    def __init__(self, seq: SeqSlice, kv: torch.Tensor, num_shared: int) -> None:
         _, num_layers, _, num_heads, block_size, head_dim = kv.shape
         num_used = -(-seq.context_len // block_size)
         if len(seq.block_ids) < num_used or not 0 < seq.query_len <= seq.context_len:
@@ -53,23 +56,21 @@ class _PlannedSeq:
         blocks = torch.tensor(seq.block_ids[:num_used], device=kv.device) * (num_layers * 2 * num_heads)
         self._rows = (heads[:, None] + blocks).flatten()
         self._is_causal = seq.query_len == seq.context_len > 1
-        self._mask = None if self._is_causal or seq.query_len == 1 else _mask(seq, kv)
+        self._mask = None if self._is_causal or seq.query_len == 1 else _mask(seq, kv).repeat(num_shared, 1)
 
     def attend(self, queries: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         keys, values = rows.index_select(0, self._rows).view(self._shape)[:, None, :, : self._context_len]
-        if len(queries) == 1:
-            # The query heads that share a key head are rows against it: keys are read once, not once a query head.
-            grouped = queries.view(1, self._shape[1], -1, self._shape[3])
-            return scaled_dot_product_attention(grouped, keys, values).view(1, -1)
+        if self._is_causal:
+            heads = queries.transpose(0, 1)[None]
+            attended = scaled_dot_product_attention(heads, keys, values, is_causal=True, enable_gqa=True)
+            return attended[0].transpose(0, 1).flatten(1)
+        # The query heads that share a key head are rows against it: keys are read once, not once a query head.
+        num_kv_heads, head_dim = self._shape[1], self._shape[3]
+        shared = queries.view(len(queries), num_kv_heads, -1, head_dim).permute(1, 2, 0, 3)
         attended = scaled_dot_product_attention(
-            queries.transpose(0, 1)[None],
-            keys,
-            values,
-            attn_mask=self._mask,
-            is_causal=self._is_causal,
-            enable_gqa=True,
+            shared.reshape(1, num_kv_heads, -1, head_dim), keys, values, attn_mask=self._mask
         )
-        return attended[0].transpose(0, 1).flatten(1)
+        return attended.view(shared.shape).permute(2, 0, 1, 3).reshape(len(queries), -1)
 
 
 def _written_rows(batch: ForwardBatch, kv: torch.Tensor) -> torch.Tensor:

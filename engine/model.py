@@ -4,7 +4,7 @@ Knows nothing about requests, scheduling, sampling or where the blocks come from
 """
 
 import torch
-from torch.nn.functional import linear, rms_norm, silu
+from torch.nn.functional import rms_norm, silu
 
 from engine.attention import PagedAttention
 from engine.batch import ForwardBatch, SeqSlice
@@ -40,7 +40,7 @@ class LlamaModel:
         `kv` is the whole pool, fp32 [num_blocks, *slab shape], contiguous.
         """
         config, weights = self.config, self._weights
-        attention = PagedAttention(batch, kv)
+        attention = PagedAttention(batch, kv, config.num_heads // config.num_kv_heads)
         rotation = self._rotations[batch.positions][:, None]
         hidden = weights.embed[batch.token_ids]
         last = len(weights.layers) - 1
@@ -49,16 +49,16 @@ class LlamaModel:
             if index == last:
                 # Nothing reads the other rows any more: 3 % of a prefill.
                 hidden, attended = hidden[batch.logit_rows], attended[batch.logit_rows]
-            hidden.addmm_(attended, layer.out)
+            layer.out.add_product(attended, hidden)
             _add_ffn(hidden, layer, config.rms_eps)
         normed = rms_norm(hidden, (config.hidden_size,), weights.norm, config.rms_eps)
-        return linear(normed, weights.lm_head)
+        return weights.lm_head.times(normed)
 
     def _attend(
         self, index: int, layer: LayerWeights, hidden: torch.Tensor, rotation: torch.Tensor, attention: PagedAttention
     ) -> torch.Tensor:
         config = self.config
-        heads = (_normed(hidden, config.rms_eps) @ layer.qkv).view(len(hidden), -1, config.head_dim)
+        heads = layer.qkv.times(_normed(hidden, config.rms_eps)).view(len(hidden), -1, config.head_dim)
         num_rotated = config.num_heads + config.num_kv_heads
         pairs = heads[:, :num_rotated].view(len(hidden), num_rotated, -1, 2)
         torch.view_as_complex(pairs).mul_(rotation)
@@ -68,8 +68,8 @@ class LlamaModel:
 
 
 def _add_ffn(hidden: torch.Tensor, layer: LayerWeights, eps: float) -> None:
-    gate, up = (_normed(hidden, eps) @ layer.gate_up).chunk(2, dim=1)
-    hidden.addmm_(silu(gate).mul_(up), layer.down)
+    gate, up = layer.gate_up.times(_normed(hidden, eps)).chunk(2, dim=1)
+    layer.down.add_product(silu(gate).mul_(up), hidden)
 
 
 def _normed(hidden: torch.Tensor, eps: float) -> torch.Tensor:

@@ -58,7 +58,7 @@ def test_attention_over_blocks_is_the_plain_formula(case: Case, layer: int) -> N
     batch = batch_of(case)
     kv = torch.full((40, LAYERS, 2, KV_HEADS, BLOCK_SIZE, HEAD_DIM), float("nan"))
     queries = torch.randn(len(batch.positions), KV_HEADS * GROUP, HEAD_DIM, generator=generator)
-    attention = PagedAttention(batch, kv)
+    attention = PagedAttention(batch, kv, GROUP)
     expected = []
     new = torch.empty(len(batch.positions), 2, KV_HEADS, HEAD_DIM)
     for seq in batch.seqs:
@@ -77,7 +77,7 @@ def test_attention_over_blocks_is_the_plain_formula(case: Case, layer: int) -> N
 def test_writing_changes_the_new_tokens_of_one_layer_and_nothing_else(case: Case, layer: int) -> None:
     batch = batch_of(case)
     kv = torch.zeros(40, LAYERS, 2, KV_HEADS, BLOCK_SIZE, HEAD_DIM)
-    PagedAttention(batch, kv).write(layer, torch.ones(len(batch.positions), 2, KV_HEADS, HEAD_DIM))
+    PagedAttention(batch, kv, GROUP).write(layer, torch.ones(len(batch.positions), 2, KV_HEADS, HEAD_DIM))
     written = kv.sum(dim=(2, 3, 5)) / (2 * KV_HEADS * HEAD_DIM)
     expected = torch.zeros(40, LAYERS, BLOCK_SIZE)
     for seq in batch.seqs:
