@@ -15,7 +15,7 @@ from engine.loader import LoadedModel, load
 from engine.request import Event, FinishedEvent, GenerationRequest, TokenEvent
 from engine.sampling import SamplingParams
 from tiers import MachineLimits, Tier, TierConfig, WriteMode
-from tiers.disk import file_bytes
+from tiers.block_format import stored_bytes
 
 MODEL_CACHE = Path(tempfile.gettempdir()) / "tierscope-bench-model"
 BLOCK_SIZE = 16
@@ -53,7 +53,7 @@ def real_engine(
         tiers = (
             TierConfig(Tier.GPU, gpu_blocks * slab.num_bytes, write_mode=mode),
             TierConfig(Tier.CPU, cpu_blocks * slab.num_bytes, write_mode=mode),
-            TierConfig(Tier.DISK, disk_blocks * file_bytes(slab), write_mode=mode, path=Path(folder)),
+            TierConfig(Tier.DISK, disk_blocks * stored_bytes(slab), write_mode=mode, path=Path(folder)),
         )
         engine = build_engine(EngineConfig("bench", tiers, block_size=BLOCK_SIZE), loaded, MachineLimits())
         engine.start()

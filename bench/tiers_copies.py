@@ -24,7 +24,7 @@ from tiers import (
     TieredCache,
     chain_keys,
 )
-from tiers.disk import file_bytes
+from tiers.block_format import stored_bytes
 
 # A block of SmolLM2-135M in fp32: 30 layers × 2 × 3 heads × 64 × 16 tokens × 4 bytes.
 SLAB = SlabSpec(737_280, "float32", (30, 2, 3, 16, 64))
@@ -38,7 +38,7 @@ BARS = {"cpu": 4.0, "disk": 8.0}
 def run() -> Iterable[Result]:
     with tempfile.TemporaryDirectory(prefix="tierscope-bench-") as folder:
         yield _measure("cpu", TierConfig(Tier.CPU, 4 * NUM_BLOCKS * SLAB.num_bytes), _plain_copy())
-        disk = TierConfig(Tier.DISK, 4 * NUM_BLOCKS * file_bytes(SLAB), path=Path(folder))
+        disk = TierConfig(Tier.DISK, 4 * NUM_BLOCKS * stored_bytes(SLAB), path=Path(folder))
         yield _measure("disk", disk, _plain_read(Path(folder)))
 
 

@@ -28,7 +28,7 @@ from engine.stats import EngineSnapshot
 from engine.text import TextDelta, TextEvent, TextFinished, TextGenerator
 from engine.tokenizer import StreamDecoder
 from tiers import MachineLimits, Policy, RefusedError, Tier, TierConfig, TierStats, WriteMode
-from tiers.disk import file_bytes
+from tiers.block_format import stored_bytes
 
 __all__ = ["EngineHost", "EngineSnapshot", "load_host"]
 
@@ -86,7 +86,7 @@ class EngineHost:
         self._loaded = loaded
         self._texts = TextGenerator(engine, loaded)
         self._slab = loaded.model.slab(engine.config.block_size)
-        self._file_bytes = file_bytes(self._slab)
+        self._stored_bytes = stored_bytes(self._slab)
         self._exposition = Exposition(
             EngineCollector(engine.snapshot, engine=name, model_name=loaded.name, block_size=engine.config.block_size)
         )
@@ -117,7 +117,7 @@ class EngineHost:
 
     # -- tiers -------------------------------------------------------------------------------------------------------
     def block_bytes(self, tier: str) -> int:
-        return self._file_bytes if tier == Tier.DISK else self._slab.num_bytes
+        return self._stored_bytes if tier == Tier.DISK else self._slab.num_bytes
 
     def capacities(self) -> dict[str, int]:
         tiers = self._engine.snapshot().cache.tiers

@@ -50,10 +50,10 @@ def test_only_one_module_of_the_dashboard_imports_the_engine_or_the_tiers() -> N
 
 
 def test_the_tiers_need_little() -> None:
-    # psutil tells what the machine has; redis is for the remote tier alone.
+    # psutil tells what the machine has; redis is for the connections of the remote tier alone.
     allowed = set(sys.stdlib_module_names) | {"tiers", "numpy", "torch", "xxhash", "psutil"}
     for path in modules("tiers"):
-        foreign = set(imported(path)) - allowed - ({"redis"} if path.name == "remote.py" else set())
+        foreign = set(imported(path)) - allowed - ({"redis"} if path.name == "remote_wire.py" else set())
         assert not foreign, f"{path.relative_to(ROOT)} imports {', '.join(sorted(foreign))}"
 
 

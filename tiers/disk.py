@@ -13,9 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from tiers.block_format import HEADER_BYTES, Header, Layout, payload_checksum, stored_bytes, unpack
 from tiers.config import SlabSpec
-from tiers.disk_format import HEADER_BYTES, Header, layout_digest, payload_checksum, unpack
-from tiers.errors import CorruptError, RefusedError
+from tiers.errors import CorruptError, GoneError, RefusedError
 from tiers.keys import BlockKey
 
 log = logging.getLogger(__name__)
@@ -24,19 +24,13 @@ SUFFIX = ".kv"
 TEMPORARY = ".tmp"
 
 
-def file_bytes(slab: SlabSpec) -> int:
-    """What one block takes on disk."""
-    return HEADER_BYTES + slab.num_bytes
-
-
 class DiskStore:
     """`file_bytes` is what each block takes. Methods but `scan` are called by transfer threads."""
 
     def __init__(self, path: Path, slab: SlabSpec, block_size: int, fingerprint: str) -> None:
-        self._layout = layout_digest(slab, block_size, fingerprint)
-        self._num_bytes = slab.num_bytes
-        self.file_bytes = file_bytes(slab)
-        self.folder = path / self._layout.hex()
+        self._layout = Layout.of(slab, block_size, fingerprint)
+        self.file_bytes = stored_bytes(slab)
+        self.folder = path / self._layout.digest.hex()
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.chmod(0o700)
         self._lock: IO[bytes] | None = None
@@ -63,12 +57,12 @@ class DiskStore:
 
     def write(self, key: BlockKey, parent_key: BlockKey, position: int, payload: memoryview) -> None:
         """Raises OSError, and leaves no file, if the block could not be written whole."""
-        header = Header(key, parent_key, position, self._num_bytes, self._layout, payload_checksum(payload))
+        header = self._layout.header(key, parent_key, position, payload)
         path = self.path_of(key)
         temporary = path.with_suffix(TEMPORARY)
         try:
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            _write_file(temporary, [header.pack(), payload])
+            _write_file(temporary, [header, payload])
             temporary.replace(path)
         except OSError:
             for leftover in (temporary, path):
@@ -82,7 +76,7 @@ class DiskStore:
         try:
             descriptor = os.open(self.path_of(key), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError as error:
-            raise CorruptError("the file is gone") from error
+            raise GoneError("the file is gone") from error
         try:
             size = os.fstat(descriptor).st_size
             num_read = _read_into(descriptor, [memoryview(header_bytes), target]) if size == self.file_bytes else 0
@@ -90,11 +84,7 @@ class DiskStore:
             os.close(descriptor)
         if num_read != self.file_bytes:
             raise CorruptError(f"the file has {size:,} bytes; expected {self.file_bytes:,}")
-        header = unpack(bytes(header_bytes))
-        if (header.key, header.layout, header.num_bytes) != (key, self._layout, self._num_bytes):
-            raise CorruptError("the file holds another block")
-        if payload_checksum(target) != header.checksum:
-            raise CorruptError("the file's content is altered")
+        self._layout.verify(bytes(header_bytes), key, payload_checksum(target))
 
     def remove(self, key: BlockKey) -> None:
         self.path_of(key).unlink(missing_ok=True)
@@ -127,7 +117,7 @@ class DiskStore:
             raise CorruptError("it is not a block's file")
         with path.open("rb") as file:
             header = unpack(file.read(HEADER_BYTES))
-        if header.layout != self._layout or self.path_of(header.key) != path:
+        if header.layout != self._layout.digest or self.path_of(header.key) != path:
             raise CorruptError("it holds another block")
         if path.stat().st_size != self.file_bytes:
             raise CorruptError("it was not written whole")

@@ -11,3 +11,15 @@ class RefusedError(Exception):
 
 class CorruptError(Exception):
     """What lies in a tier is not the block that was stored there: torn, altered, foreign or gone."""
+
+
+class GoneError(CorruptError):
+    """The block is not there any more. Where others may remove blocks, too, that is a miss and no damage."""
+
+
+class UnreachableError(OSError):
+    """What a tier's server holds cannot be had now: refused, too late, or not even asked because it failed before."""
+
+
+class NoRoomError(OSError):
+    """The block is not stored: its server has no room that is not needed by others."""

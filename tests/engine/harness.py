@@ -14,7 +14,7 @@ from engine.request import CacheUse, Event, FinishedEvent, GenerationRequest, To
 from engine.sampling import SamplingParams
 from tests.engine.mock_runner import STATE_BYTES, MockRunner
 from tiers import CacheConfig, MachineLimits, MemoryPool, SlabSpec, Tier, TierConfig, TieredCache, WriteMode
-from tiers.disk import file_bytes
+from tiers.block_format import stored_bytes
 
 BLOCK_SIZE = 4
 BLOCK_BYTES = BLOCK_SIZE * STATE_BYTES
@@ -23,7 +23,7 @@ SLAB = SlabSpec(BLOCK_BYTES, "uint64", (BLOCK_SIZE,))
 
 def tier_bytes(tier: Tier, num_blocks: int) -> int:
     """What a tier needs to hold so many blocks: on disk each has a header, too."""
-    return num_blocks * (file_bytes(SLAB) if tier is Tier.DISK else BLOCK_BYTES)
+    return num_blocks * (stored_bytes(SLAB) if tier is Tier.DISK else BLOCK_BYTES)
 
 
 class FakeClock:

@@ -15,7 +15,7 @@ from engine.loader import LoadedModel
 from engine.request import CacheUse, Event, FinishedEvent, GenerationRequest, TokenEvent, Usage
 from engine.sampling import SamplingParams
 from tiers import MachineLimits, Tier, TierConfig
-from tiers.disk import file_bytes
+from tiers.block_format import stored_bytes
 
 BLOCK_SIZE = 16
 NUM_TOKENS = 6
@@ -51,7 +51,7 @@ def engine_with(loaded: LoadedModel, sizes: Sizes, path: Path) -> Engine:
     tiers = (
         TierConfig(Tier.GPU, sizes.gpu * slab.num_bytes),
         TierConfig(Tier.CPU, sizes.cpu * slab.num_bytes),
-        TierConfig(Tier.DISK, sizes.disk * file_bytes(slab), path=path),
+        TierConfig(Tier.DISK, sizes.disk * stored_bytes(slab), path=path),
     )
     config = EngineConfig("test", tiers, block_size=BLOCK_SIZE, min_gpu_tokens=BLOCK_SIZE)
     return build_engine(config, loaded, MachineLimits())

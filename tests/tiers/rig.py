@@ -23,7 +23,7 @@ from tiers import (
     chain_keys,
     root_key,
 )
-from tiers.disk import file_bytes
+from tiers.block_format import stored_bytes
 
 BLOCK_SIZE = 4
 SLAB = SlabSpec(64, "uint8", (64,))
@@ -48,7 +48,7 @@ def keys_of(words: Sequence[int]) -> list[BlockKey]:
 
 
 def block_bytes(tier: Tier) -> int:
-    return file_bytes(SLAB) if tier is Tier.DISK else SLAB.num_bytes
+    return stored_bytes(SLAB) if tier is Tier.DISK else SLAB.num_bytes
 
 
 def config(

@@ -15,8 +15,8 @@ import pytest
 
 from tests.tiers.rig import ROOT, SLAB, config, content, keys_of, make_rig
 from tiers import CorruptError, RefusedError, SlabSpec, Tier, WriteMode
-from tiers.disk import DiskStore, file_bytes
-from tiers.disk_format import HEADER_BYTES
+from tiers.block_format import HEADER_BYTES, stored_bytes
+from tiers.disk import DiskStore
 
 A, B = [1, 1, 1, 1], [2, 2, 2, 2]
 KEY = keys_of(A)[0]
@@ -64,10 +64,10 @@ def test_files_are_for_their_owner_only(store: DiskStore) -> None:
 
 
 def test_a_file_takes_just_the_bytes_that_the_tier_counts(store: DiskStore) -> None:
-    assert write(store).stat().st_size == file_bytes(SLAB) == HEADER_BYTES + SLAB.num_bytes
+    assert write(store).stat().st_size == stored_bytes(SLAB) == HEADER_BYTES + SLAB.num_bytes
 
 
-@pytest.mark.parametrize("position", range(0, file_bytes(SLAB), 7))
+@pytest.mark.parametrize("position", range(0, stored_bytes(SLAB), 7))
 def test_a_flipped_bit_anywhere_is_noticed(store: DiskStore, position: int) -> None:
     path = write(store)
     data = bytearray(path.read_bytes())
@@ -77,7 +77,7 @@ def test_a_flipped_bit_anywhere_is_noticed(store: DiskStore, position: int) -> N
         read(store)
 
 
-@pytest.mark.parametrize("num_bytes", [0, 1, HEADER_BYTES - 1, HEADER_BYTES, file_bytes(SLAB) - 1])
+@pytest.mark.parametrize("num_bytes", [0, 1, HEADER_BYTES - 1, HEADER_BYTES, stored_bytes(SLAB) - 1])
 def test_a_torn_file_is_noticed_and_removed_at_the_next_start(store: DiskStore, num_bytes: int) -> None:
     path = write(store)
     os.truncate(path, num_bytes)

@@ -23,7 +23,7 @@ from tiers import (
     WriteMode,
     chain_keys,
 )
-from tiers.disk import file_bytes
+from tiers.block_format import stored_bytes
 
 SLAB = SlabSpec(64 << 10, "uint8", (64 << 10,))
 ROOT = b"r" * 16
@@ -35,7 +35,7 @@ def pattern(key: BlockKey) -> np.ndarray:
 
 
 def build(path: Path, mode: WriteMode, num_threads: int) -> tuple[TieredCache, MemoryPool]:
-    sizes = {Tier.GPU: 24 * SLAB.num_bytes, Tier.CPU: 12 * SLAB.num_bytes, Tier.DISK: 40 * file_bytes(SLAB)}
+    sizes = {Tier.GPU: 24 * SLAB.num_bytes, Tier.CPU: 12 * SLAB.num_bytes, Tier.DISK: 40 * stored_bytes(SLAB)}
     tiers = tuple(TierConfig(t, size, mode, path=path if t is Tier.DISK else None) for t, size in sizes.items())
     pool = MemoryPool(SLAB)
     config = CacheConfig(1, SLAB, "threads", tiers, num_threads)

@@ -1,4 +1,4 @@
-"""A block's file: a header that tells whose block it is, then the slab. Knows nothing about folders or budgets.
+"""A block outside of memory: a header that tells whose block it is, then the slab. Knows nothing about where that lies.
 
 The header is found valid or not by itself, so that a start-up scan reads 256 bytes a file and not the payload.
 """
@@ -44,11 +44,16 @@ def unpack(data: bytes) -> Header:
     """Raises CorruptError unless these are the whole and unaltered bytes of a header of this version."""
     padded, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
     if len(data) != HEADER_BYTES or xxhash.xxh3_128_digest(padded) != checksum:
-        raise CorruptError("the file's header is torn or altered")
+        raise CorruptError("the header is torn or altered")
     magic, version, position, num_bytes, key, parent_key, layout, payload = _FIELDS.unpack_from(padded)
     if (magic, version) != (MAGIC, VERSION):
-        raise CorruptError(f"the file is not a block of version {VERSION}")
+        raise CorruptError(f"it is not a block of version {VERSION}")
     return Header(key, parent_key, position, num_bytes, layout, payload)
+
+
+def stored_bytes(slab: SlabSpec) -> int:
+    """What one block takes outside of memory: its header and its slab."""
+    return HEADER_BYTES + slab.num_bytes
 
 
 def layout_digest(slab: SlabSpec, block_size: int, fingerprint: str) -> bytes:
@@ -59,3 +64,29 @@ def layout_digest(slab: SlabSpec, block_size: int, fingerprint: str) -> bytes:
 
 def payload_checksum(payload: memoryview) -> bytes:
     return xxhash.xxh3_128_digest(payload)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What all blocks of one model, dtype, shape and block size have in common; others are never read as ours."""
+
+    digest: bytes
+    num_bytes: int
+
+    @classmethod
+    def of(cls, slab: SlabSpec, block_size: int, fingerprint: str) -> "Layout":
+        return cls(layout_digest(slab, block_size, fingerprint), slab.num_bytes)
+
+    def header(self, key: BlockKey, parent_key: BlockKey, position: int, payload: memoryview) -> bytes:
+        """Of the block that is about to be stored."""
+        checksum = payload_checksum(payload)
+        return Header(key, parent_key, position, self.num_bytes, self.digest, checksum).pack()
+
+    def verify(self, header_bytes: bytes, key: BlockKey, payload_digest: bytes) -> Header:
+        """Raises CorruptError unless header and payload are exactly the block `key` of this layout."""
+        header = unpack(header_bytes)
+        if (header.key, header.layout, header.num_bytes) != (key, self.digest, self.num_bytes):
+            raise CorruptError("it holds another block")
+        if payload_digest != header.checksum:
+            raise CorruptError("its content is altered")
+        return header

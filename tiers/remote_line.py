@@ -1,0 +1,54 @@
+"""A way to the server for one thread: a connection, a time limit for each use, and the breaker before it.
+
+Knows nothing about blocks. What goes wrong in a use becomes UnreachableError, with a reason in words and no password.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tiers.breaker import Breaker
+from tiers.errors import CorruptError, NoRoomError, UnreachableError
+from tiers.remote_wire import Wire
+
+
+class Line:
+    """`way` names it to the breaker."""
+
+    def __init__(
+        self, way: str, wire: Wire, breaker: Breaker, timeout_seconds: float, clock: Callable[[], float]
+    ) -> None:
+        self.wire = wire
+        self._way = way
+        self._breaker = breaker
+        self._timeout = timeout_seconds
+        self._clock = clock
+
+    @contextmanager
+    def use(self, not_after: float = float("inf"), *, is_probe: bool = False) -> Iterator[float]:
+        """Connected; gives the deadline for what is done within. Raises UnreachableError, also for what fails within.
+
+        CorruptError and NoRoomError within say nothing against the server: they pass.
+        """
+        now = self._clock()
+        if now >= not_after:
+            raise UnreachableError("it waited too long for its turn")
+        if not is_probe:
+            self._breaker.check()
+        deadline = min(not_after, now + self._timeout)
+        try:
+            self.wire.open(deadline)
+            yield deadline
+        except (CorruptError, NoRoomError):
+            self._breaker.succeeded(self._way)
+            raise
+        except Exception as error:
+            self.wire.close()
+            why = (
+                "the server did not answer in time"
+                if isinstance(error, TimeoutError)
+                else str(error) or type(error).__name__
+            )
+            self._breaker.failed(self._way, why)
+            raise UnreachableError(why) from error
+        else:
+            self._breaker.succeeded(self._way)

@@ -1,0 +1,64 @@
+"""Reads blocks from a server, many at a time, from the socket to where they belong. Knows nothing about the index."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import xxhash
+
+from tiers.block_format import HEADER_BYTES
+from tiers.errors import CorruptError, GoneError, UnreachableError
+from tiers.keys import BlockKey
+from tiers.remote_line import Line
+from tiers.remote_space import Space
+
+Fill = Callable[[memoryview], None]
+Land = Callable[[int, Fill], None]
+
+# The checksum follows what comes in pieces that the processor still has at hand.
+PIECE_BYTES = 256 << 10
+
+
+class RemoteReader:
+    def __init__(self, space: Space, line: Line) -> None:
+        self._space = space
+        self._line = line
+
+    def read_many(self, keys: Sequence[BlockKey], land: Land, not_after: float) -> list[Exception | None]:
+        """For each block, what went wrong. `land` is called with the index of each that comes, and has to call `fill`
+        once with the memory that it shall be in; what is there after an error is undefined.
+        """
+        errors: list[Exception | None] = []
+        try:
+            with self._line.use(not_after) as deadline:
+                self._line.wire.send([("GET", self._space.value(key)) for key in keys], deadline)
+                for index, key in enumerate(keys):
+                    errors.append(self._take(key, partial(land, index), deadline))
+        except UnreachableError as error:
+            errors += [error] * (len(keys) - len(errors))
+        return errors
+
+    def _take(self, key: BlockKey, land: Callable[[Fill], None], deadline: float) -> CorruptError | None:
+        wire, expected = self._line.wire, self._space.value_bytes
+        length = wire.value_length(deadline)
+        if length is None:
+            return GoneError("the server has no such value")
+        if length != expected:
+            wire.skip(length, deadline)
+            wire.end_value(deadline)
+            return CorruptError(f"the value has {length:,} bytes; expected {expected:,}")
+        header = bytearray(HEADER_BYTES)
+        wire.receive(memoryview(header), deadline)
+        try:
+            land(partial(self._fill, key, bytes(header), deadline))
+        except CorruptError as error:
+            return error
+        return None
+
+    def _fill(self, key: BlockKey, header: bytes, deadline: float, target: memoryview) -> None:
+        digest = xxhash.xxh3_128()
+        for start in range(0, len(target), PIECE_BYTES):
+            piece = target[start : start + PIECE_BYTES]
+            self._line.wire.receive(piece, deadline)
+            digest.update(piece)
+        self._line.wire.end_value(deadline)
+        self._space.layout.verify(header, key, digest.digest())
