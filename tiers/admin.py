@@ -94,7 +94,7 @@ class Admin:
         gpu = self._parts.gpu
         if not gpu.level.is_shrinking:
             return False
-        while gpu.is_over and (oldest := gpu.level.lru.oldest):
+        while gpu.is_over and (oldest := gpu.level.eviction.victim()):
             self._parts.ladder.evict(oldest, gpu.level.reason)
         self._parts.ladder.rebalance()
         return gpu.shrink()
@@ -111,11 +111,12 @@ class Admin:
     def configure(self, tier: Tier, *, write_mode: WriteMode | None, policy: Policy | None) -> None:
         level = self._level(tier)
         level.write_mode = write_mode or level.write_mode
-        level.policy = policy or level.policy
+        if policy is not None:
+            level.set_policy(policy)
 
     def clear(self, tier: Tier) -> int:
         level = self._level(tier)
-        copies = level.lru.oldest_first()
+        copies = level.eviction.oldest_first()
         for copy in copies:
             level.evicted["clear"] += 1
             self._parts.ladder.drop(copy)
@@ -150,7 +151,7 @@ class Admin:
     def _keep_order(self, disk: DiskStore) -> None:
         """All known blocks by recency, gpu's as the newest: files of those that are on disk get times in this order."""
         levels = reversed(self._parts.levels)
-        keys = [copy.node.key for level in levels for copy in level.lru.oldest_first()]
+        keys = [copy.node.key for level in levels for copy in level.eviction.oldest_first()]
         disk.set_order(list(dict.fromkeys(reversed(keys)))[::-1], time.time_ns())
 
     # -- figures -----------------------------------------------------------------------------------------------------

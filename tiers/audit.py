@@ -7,7 +7,7 @@ from tiers.assembly import Parts
 from tiers.host import HostSlot
 from tiers.lease import Lease
 from tiers.level import Level
-from tiers.node import Copy, Node
+from tiers.node import Copy
 
 
 def audit(parts: Parts, leases: Iterable[Lease]) -> None:
@@ -62,17 +62,11 @@ def _check_level(parts: Parts, level: Level) -> None:
     copies = [copy for node in parts.index.nodes.values() if (copy := level.of(node)) is not None]
     assert level.num_blocks == len(copies), f"{level.tier} counts {level.num_blocks} blocks and has {len(copies)}"
     leavable = {copy for copy in copies if not copy.node.is_pinned}
-    order = level.lru.oldest_first()
+    order = level.eviction.oldest_first()
     assert set(order) == leavable, f"the blocks that may leave {level.tier} are not those that nobody reads"
+    level.eviction.check()
     if level.rank:
-        assert not level.is_over or not order, f"{level.tier} holds more than it may, and something could leave"
-    _check_order(level, {copy.node: age for age, copy in enumerate(order)})
-
-
-def _check_order(level: Level, age: dict[Node, int]) -> None:
-    for node, at in age.items():
-        parent = node.parent
-        assert parent is None or age.get(parent, at) >= at, f"in {level.tier} a block would leave before its child"
+        assert not level.is_over or not level.eviction.victim(), f"{level.tier} is too full, and something could leave"
 
 
 def _check_host(parts: Parts) -> None:

@@ -183,7 +183,7 @@ class TieredCache:
     def _can_take(self, hits: list[Node], num_blocks: int) -> bool:
         """A block that nobody reads counts as obtainable, unless it is one of the hits."""
         in_gpu = [copy for node in hits if (copy := self._gpu.level.of(node)) is not None]
-        num_idle = sum(copy in self._gpu.level.lru for copy in in_gpu)
+        num_idle = sum(copy in self._gpu.level.eviction for copy in in_gpu)
         num_needed = num_blocks - len(in_gpu)
         if num_needed > self._gpu.num_obtainable - num_idle:
             return False
@@ -215,7 +215,7 @@ class TieredCache:
     def _obtain(self, lease: Lease) -> int:
         """A slot for the lease: a free one, the oldest block's, or one that is draining for nobody."""
         slot = self._gpu.slots.take()
-        while slot is None and (oldest := self._gpu.level.lru.oldest):
+        while slot is None and (oldest := self._gpu.level.eviction.victim()):
             self._ladder.evict(oldest, self._gpu.level.reason)
             slot = self._gpu.slots.take()
             if slot is None and oldest.slot in self._gpu.draining:
@@ -231,10 +231,10 @@ class TieredCache:
         """Free slots now; if they are fewer than wanted, evictions are started (of `keep` only as the last)."""
         gpu = self._gpu
         for node in reversed(keep):
-            if (copy := gpu.level.of(node)) is not None and copy in gpu.level.lru:
-                gpu.level.lru.touch(copy)
+            if (copy := gpu.level.of(node)) is not None and copy in gpu.level.eviction:
+                gpu.level.eviction.touch(copy)
         if wanted <= gpu.num_obtainable:
-            while gpu.slots.num_free + len(gpu.draining) < wanted and (oldest := gpu.level.lru.oldest):
+            while gpu.slots.num_free + len(gpu.draining) < wanted and (oldest := gpu.level.eviction.victim()):
                 self._ladder.evict(oldest, gpu.level.reason)
             self._ladder.rebalance()
             self._ladder.submit()
@@ -254,7 +254,7 @@ class TieredCache:
         """None of the block's copies may leave while a lease reads it, so that what is below it stays older."""
         if not copy.pins:
             for each in copy.node.live_copies():
-                each.level.lru.remove(each)
+                each.level.eviction.hold(each)
         copy.pins += 1
 
     def _unpin(self, copy: Copy) -> None:

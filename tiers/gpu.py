@@ -27,7 +27,7 @@ class Gpu:
     @property
     def num_obtainable(self) -> int:
         """Slots a lease could still get: free, draining, or held by blocks that nobody reads."""
-        num_bound = self.slots.num_in_use - len(self.level.lru) - len(self.draining)
+        num_bound = self.slots.num_in_use - len(self.level.eviction) - len(self.draining)
         return max(0, self.slots.limit - num_bound)
 
     @property
@@ -88,7 +88,7 @@ class Gpu:
         return True
 
     def _move_down(self) -> None:
-        beyond = [c for c in self.level.lru.oldest_first() if c.slot >= self.slots.limit and not c.holds]
+        beyond = [c for c in self.level.eviction.oldest_first() if c.slot >= self.slots.limit and not c.holds]
         for copy in beyond[:MOVES_A_STEP]:
             slot = self.slots.take_below_limit()
             if slot is None:

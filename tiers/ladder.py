@@ -9,6 +9,7 @@ from tiers.level import Level
 from tiers.movers import Movers
 from tiers.names import Tier
 from tiers.node import Copy, Index, Node, oldest_first
+from tiers.policies import Exit
 
 
 class Ladder:
@@ -27,7 +28,7 @@ class Ladder:
     def evict(self, copy: Copy, reason: str) -> None:
         """The block leaves its tier: to the next slower one, unless it is there already. Its children left before."""
         level = copy.level
-        level.remove(copy)
+        level.remove(copy, Exit.EVICTED)
         level.evicted[reason] += 1
         target = self._next(level)
         if target is not None:
@@ -44,7 +45,7 @@ class Ladder:
     def rebalance(self) -> None:
         """Slower tiers that hold more than they may pass their oldest blocks on."""
         for level in self._slower:
-            while level.is_over and (oldest := level.lru.oldest):
+            while level.is_over and (oldest := level.eviction.victim()):
                 self.evict(oldest, level.reason)
             if level.is_shrinking and not level.is_over:
                 level.is_shrinking = False
@@ -76,7 +77,7 @@ class Ladder:
         below = target.of(copy.node)
         if below is not None:
             if not target.writes_through:  # there, its place is that of its last use
-                self._enter(below)
+                target.eviction.enter(below)
         elif not (target.writes_through and copy.node.fastest is not None):
             self._move(copy, target)
 
@@ -93,24 +94,15 @@ class Ladder:
         copy.host = host
         copy.holds = 1
         if not node.is_pinned:
-            self._enter(copy)
+            level.eviction.enter(copy)
         if host.is_filled:
             self._filled(copy)
         else:
             host.waiting.append(copy)
 
-    def _enter(self, copy: Copy) -> None:
-        """The newest of its tier, but for blocks before it that are there, too (only after a change of mode)."""
-        level: Level = copy.level
-        entering: Copy | None = copy
-        while entering is not None and not entering.node.is_pinned:
-            level.lru.touch(entering)
-            parent = entering.node.parent
-            entering = level.of(parent) if parent is not None else None
-
     def _make_room(self, level: Level) -> bool:
         while level.num_blocks >= level.capacity_blocks:
-            oldest = level.lru.oldest
+            oldest = level.eviction.victim()
             if oldest is None:
                 return False
             self.evict(oldest, level.reason)
@@ -184,7 +176,7 @@ class Ladder:
         copy.holds, copy.waiters = 1, []
         source.holds += 1
         if not source.level.writes_through:
-            source.level.remove(source)
+            source.level.remove(source, Exit.PROMOTED)
         return copy, source
 
     def promote(self, copy: Copy, source: Copy, slot: int) -> None:
@@ -233,7 +225,7 @@ class Ladder:
 
     def touch(self, node: Node) -> None:
         for copy in node.live_copies():
-            copy.level.lru.touch(copy)
+            copy.level.eviction.touch(copy)
 
     # -- both --------------------------------------------------------------------------------------------------------
     def settle(self, copy: Copy) -> None:

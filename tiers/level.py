@@ -3,53 +3,31 @@
 Knows nothing about the other tiers or how bytes move.
 """
 
-from collections import OrderedDict
-
 from tiers.names import Policy, Tier, WriteMode
 from tiers.node import Copy, Node
+from tiers.policies import Exit, make_policy
 from tiers.stats import EVICTION_REASONS, OPERATIONS, LoadTimer, TierStats
-
-
-class Lru:
-    """Blocks that may leave, oldest first. Leases touch a prefix from its tail to its head: children are older."""
-
-    __slots__ = ("_order",)
-
-    def __init__(self) -> None:
-        self._order: OrderedDict[Copy, None] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._order)
-
-    def __contains__(self, copy: Copy) -> bool:
-        return copy in self._order
-
-    def touch(self, copy: Copy) -> None:
-        self._order[copy] = None
-        self._order.move_to_end(copy)
-
-    def remove(self, copy: Copy) -> None:
-        self._order.pop(copy, None)
-
-    @property
-    def oldest(self) -> Copy | None:
-        return next(iter(self._order), None)
-
-    def oldest_first(self) -> list[Copy]:
-        return list(self._order)
 
 
 class Level:
     """`rank` 0 is gpu. `block_bytes` is what one block takes here; `num_blocks` are charged now."""
 
-    def __init__(self, rank: int, tier: Tier, capacity_bytes: int, block_bytes: int, write_mode: WriteMode) -> None:
+    def __init__(
+        self,
+        rank: int,
+        tier: Tier,
+        capacity_bytes: int,
+        block_bytes: int,
+        write_mode: WriteMode,
+        policy: Policy = Policy.LRU,
+    ) -> None:
         self.rank = rank
         self.tier = tier
         self.block_bytes = block_bytes
-        self.resize(capacity_bytes)
         self.write_mode = write_mode
-        self.policy = Policy.LRU
-        self.lru = Lru()
+        self.policy = policy
+        self.eviction = make_policy(policy, capacity_bytes // block_bytes)
+        self.resize(capacity_bytes)
         self.num_blocks = 0
         self.is_shrinking = False
         self.num_stored = self.num_loaded = 0
@@ -60,6 +38,15 @@ class Level:
     def resize(self, capacity_bytes: int) -> None:
         self.capacity_bytes = capacity_bytes
         self.capacity_blocks = capacity_bytes // self.block_bytes
+        self.eviction.resize(self.capacity_blocks)
+
+    def set_policy(self, policy: Policy) -> None:
+        """Who leaves next is decided by another policy; the blocks stay, in the order in which they would have left."""
+        blocks = self.eviction.oldest_first()
+        self.policy = policy
+        self.eviction = make_policy(policy, self.capacity_blocks)
+        for copy in blocks:
+            self.eviction.touch(copy)
 
     @property
     def is_over(self) -> bool:
@@ -82,11 +69,11 @@ class Level:
         self.num_blocks += 1
         return copy
 
-    def remove(self, copy: Copy) -> None:
+    def remove(self, copy: Copy, leave: Exit = Exit.DROPPED) -> None:
         copy.node.copies[self.rank] = None
         copy.is_live = False
         self.num_blocks -= 1
-        self.lru.remove(copy)
+        self.eviction.remove(copy, leave)
 
     def stats(self, block_size: int, used_blocks: int) -> TierStats:
         return TierStats(
@@ -96,7 +83,7 @@ class Level:
             used_bytes=used_blocks * self.block_bytes,
             resident_blocks=self.num_blocks,
             resident_tokens=self.num_blocks * block_size,
-            pinned_blocks=self.num_blocks - len(self.lru),
+            pinned_blocks=self.num_blocks - len(self.eviction),
             stored_bytes=self.num_stored * self.block_bytes,
             stored_blocks=self.num_stored,
             loaded_bytes=self.num_loaded * self.block_bytes,

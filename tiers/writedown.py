@@ -37,7 +37,7 @@ def _newest_first(parts: Parts) -> Iterator[Copy]:
     """Valid copies in gpu and cpu of blocks that are not on disk."""
     for faster in parts.levels:
         if faster.tier is not Tier.DISK:
-            for copy in reversed(faster.lru.oldest_first()):
+            for copy in reversed(faster.eviction.oldest_first()):
                 if copy.is_valid and all(other.level.tier is not Tier.DISK for other in copy.node.live_copies()):
                     yield copy
 
@@ -46,7 +46,7 @@ def _make_room(parts: Parts, disk: DiskStore, level: Level, num_written: int) ->
     """False once the tier is full of what this stop has written."""
     if level.num_blocks < level.capacity_blocks:
         return True
-    oldest = level.lru.oldest
+    oldest = level.eviction.victim()
     if oldest is None or num_written >= level.capacity_blocks:
         return False
     level.remove(oldest)
@@ -68,4 +68,4 @@ def _book(level: Level, node: Node) -> None:
     copy = level.add(node, Tier.DISK)
     copy.is_valid = True
     level.num_stored += 1
-    level.lru.touch(copy)
+    level.eviction.touch(copy)

@@ -1,0 +1,16 @@
+"""Eviction policies, by name. Each is closed under prefix; `base.py` says what they have in common."""
+
+from collections.abc import Callable
+
+from tiers.names import Policy
+from tiers.policies.base import EvictionPolicy, Exit
+from tiers.policies.lru import Lru
+
+__all__ = ["EvictionPolicy", "Exit", "make_policy"]
+
+_MAKERS: dict[Policy, Callable[[int], EvictionPolicy]] = {Policy.LRU: Lru}
+
+
+def make_policy(policy: Policy, capacity_blocks: int) -> EvictionPolicy:
+    """An empty one for a tier of that size."""
+    return _MAKERS[policy](capacity_blocks)
