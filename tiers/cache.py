@@ -253,8 +253,9 @@ class TieredCache:
     def _pin(self, copy: Copy) -> None:
         """None of the block's copies may leave while a lease reads it, so that what is below it stays older."""
         if not copy.pins:
-            for each in copy.node.live_copies():
-                each.level.eviction.hold(each)
+            for each in copy.node.copies:
+                if each is not None:
+                    each.level.eviction.hold(each)
         copy.pins += 1
 
     def _unpin(self, copy: Copy) -> None:

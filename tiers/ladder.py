@@ -224,8 +224,9 @@ class Ladder:
         self.late.clear()
 
     def touch(self, node: Node) -> None:
-        for copy in node.live_copies():
-            copy.level.eviction.touch(copy)
+        for copy in node.copies:
+            if copy is not None:
+                copy.level.eviction.touch(copy)
 
     # -- both --------------------------------------------------------------------------------------------------------
     def settle(self, copy: Copy) -> None:
