@@ -1,9 +1,10 @@
 """Copies the growing log files to the console, each line under its process's name. Knows nothing of their content."""
 
-import sys
 import threading
 from pathlib import Path
 from typing import BinaryIO
+
+from scripts.console import say
 
 _EVERY_SECONDS = 0.2
 
@@ -75,4 +76,4 @@ class Follower:
     def _print_all(self) -> None:
         for name, log in self._logs.items():
             for line in log.new_lines():
-                print(f"{name:<{self._width}} | {line}", file=sys.stderr, flush=True)
+                say(f"{name:<{self._width}} | {line}")

@@ -1,11 +1,14 @@
 """supervisord's configuration, made from the Procfile. Knows nothing about what the processes do."""
 
 import os
-import shutil
+import shlex
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from honcho.environ import parse_procfile
+
+from scripts.run_folder import RunFolder
 
 _LOG_BYTES = 10 * 1024 * 1024
 _LOG_BACKUPS = 2
@@ -42,12 +45,12 @@ def stop_seconds(programs: list[Program]) -> int:
     return sum(program.stop_seconds for program in programs)
 
 
-def render(programs: list[Program], home: Path, root: Path) -> str:
-    """The text of supervisord.conf. State goes to `home`, programs run in `root`."""
-    return "\n".join([_daemon(home), *(_program(program, home, root) for program in programs)])
+def render(programs: list[Program], home: Path, run: RunFolder, root: Path) -> str:
+    """The text of supervisord.conf. State goes to `home` and `run`, programs run in `root`."""
+    return "\n".join([_daemon(home, run), *(_program(program, home, run, root) for program in programs)])
 
 
-def _daemon(home: Path) -> str:
+def _daemon(home: Path, run: RunFolder) -> str:
     # Without `user` supervisord warns a root that it did not ask for another one.
     user = "user=root\n" if os.geteuid() == 0 else ""
     return f"""[supervisord]
@@ -56,14 +59,15 @@ silent=true
 logfile={_escape(home / "logs" / "supervisord.log")}
 logfile_maxbytes={_LOG_BYTES}
 logfile_backups={_LOG_BACKUPS}
-pidfile={_escape(home / "run" / "supervisord.pid")}
+pidfile={_escape(run.supervisord_pid)}
 {user}"""
 
 
-def _program(program: Program, home: Path, root: Path) -> str:
+def _program(program: Program, home: Path, run: RunFolder, root: Path) -> str:
     # startretries: it waits a second longer after each try: these are hours, and nothing is given up overnight.
+    prefix = shlex.join(lifeline(run.supervisord_pid, run.alive))
     return f"""[program:{program.name}]
-command={_lifeline()}{_escape(program.command)}
+command={_escape(f"{prefix} {program.command}")}
 directory={_escape(root)}
 priority={program.priority}
 autorestart=true
@@ -78,18 +82,13 @@ stdout_logfile_backups={_LOG_BACKUPS}
 """
 
 
-def config_path(home: Path) -> Path:
-    return home / "run" / "supervisord.conf"
+def lifeline(parent_pid_file: Path, alive_file: Path) -> list[str]:
+    """What to write before a command so that it ends with its parent, and is known to be there until then."""
+    return [sys.executable, "-m", "scripts.lifeline", str(parent_pid_file), str(alive_file)]
 
 
 def log_path(home: Path, name: str) -> Path:
     return home / "logs" / f"{name}.log"
-
-
-def _lifeline() -> str:
-    """Linux stops a program whose supervisord was killed: it would be an orphan."""
-    setpriv = shutil.which("setpriv")
-    return f"{setpriv} --pdeathsig TERM " if setpriv else ""
 
 
 def _escape(text: str | Path) -> str:

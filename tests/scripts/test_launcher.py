@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.run import StartError, check_port, lock
+from scripts.launcher import StartError, check_port, lock
+from scripts.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,9 +64,10 @@ def test_a_home_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
 
 def test_a_second_launcher_with_the_same_home_is_refused(tmp_path: Path) -> None:
-    with lock(tmp_path), pytest.raises(StartError, match="running already"):
-        lock(tmp_path)
-    with lock(tmp_path):
+    run = RunFolder(tmp_path)
+    with lock(run), pytest.raises(StartError, match=f"running already with .* \\(process {os.getpid()}\\)"):
+        lock(run)
+    with lock(run):
         pass
 
 

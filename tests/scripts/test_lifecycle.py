@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from scripts import earlier
-from scripts.supervision import config_path
+from scripts.run_folder import RunFolder
 
 ROOT = Path(__file__).parents[2]
 _SECONDS = 90
@@ -110,5 +110,5 @@ def test_nothing_outlives_a_launcher_that_was_killed(run: Run) -> None:
     launcher.kill()
     run.launcher.wait(_SECONDS)
     # The next start waits for what the killed one left.
-    assert earlier.finish(run.home / "run" / "supervisord.pid", config_path(run.home), _SECONDS)
+    assert earlier.finish(RunFolder(run.home / "run"), _SECONDS) == []
     wait_until(lambda: not run.processes(), "everything is gone", run)

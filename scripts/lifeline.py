@@ -1,0 +1,51 @@
+"""Becomes a program that ends with its parent, and whose life everybody can see. Knows nothing about what it does.
+
+`python -m scripts.lifeline PARENT_PID_FILE ALIVE_FILE PROGRAM ARGUMENT…`
+"""
+
+import ctypes
+import fcntl
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main(arguments: list[str]) -> NoReturn:
+    parent_pid_file, alive_file, *program = arguments
+    end_with_parent()
+    if not is_parent(Path(parent_pid_file)):
+        sys.exit()
+    hold(Path(alive_file))
+    os.execvp(program[0], program)
+
+
+def end_with_parent() -> None:
+    """Linux sends SIGTERM to this process, also after an exec, when its parent dies. Elsewhere nothing does."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def is_parent(pid_file: Path) -> bool:
+    """False where our parent is not the one in `pid_file`: that died before `end_with_parent`, and no signal will come.
+
+    A file that could not be written (a full disk) says nothing against it.
+    """
+    try:
+        return int(pid_file.read_text()) == os.getppid()
+    except (OSError, ValueError):
+        return True
+
+
+def hold(alive_file: Path) -> None:
+    """A shared lock on `alive_file` that is given up when this process and all that it starts have ended."""
+    descriptor = os.open(alive_file, os.O_RDONLY)
+    os.set_inheritable(descriptor, True)
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

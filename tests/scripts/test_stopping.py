@@ -1,0 +1,170 @@
+"""Signals at any moment of the start: the launcher stops what it has started, says so if it can, and leaves nothing.
+
+Real launcher, real preparation, real supervisord; its programs are cheap, so that there can be many starts.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from scripts import environment, launcher
+from scripts.launcher import Launcher
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = "first: sleep 1000\nsecond: sleep 1000\n"
+MAIN = "import sys; from pathlib import Path; from scripts.run import main; sys.exit(main(Path(sys.argv[1])))"
+# A start takes 3 to 6 s here: these hit imports, preparation, supervisord and the wait for readiness.
+MOMENTS = (0.1, 0.8, 1.6, 2.5, 4.0)
+
+
+class Start:
+    def __init__(self, home: Path, shell: str = "") -> None:
+        self.home = home
+        procfile = home / "Procfile"
+        procfile.write_text(PROGRAMS)
+        kept = {name: value for name, value in os.environ.items() if name not in ("REDIS_URL", "DATABASE_URL")}
+        environ = kept | {"TIERSCOPE_HOME": str(home), "PORT": "8766", "TIERSCOPE_SAMPLE_TRAFFIC": "0"}
+        command = [sys.executable, "-c", MAIN, str(procfile)]
+        if shell:
+            command = ["sh", "-c", f'exec "$@" {shell}', "sh", *command]
+        self.console = home / "console"
+        with self.console.open("wb") as console:
+            self.process = subprocess.Popen(command, cwd=ROOT, env=environ, stderr=console, start_new_session=True)
+
+    def processes(self) -> list[psutil.Process]:
+        """All that carries the home in its environment; a zombie has none."""
+        return [each for each in psutil.process_iter() if self._is_ours(each)]
+
+    def sleepers(self) -> list[psutil.Process]:
+        return [each for each in self.processes() if each.name() == "sleep"]
+
+    def _is_ours(self, process: psutil.Process) -> bool:
+        try:
+            return process.environ().get("TIERSCOPE_HOME") == str(self.home)
+        except psutil.Error:
+            return False
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Start]]:
+    starts: list[Start] = []
+
+    def begin(shell: str = "") -> Start:
+        starts.append(Start(tmp_path, shell))
+        return starts[-1]
+
+    yield begin
+    for each in starts:
+        for process in each.processes():
+            process.kill()
+        each.process.wait(10)
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", MOMENTS)
+def test_a_stop_at_any_moment_of_the_start_leaves_nothing(start: Callable[..., Start], seconds: float) -> None:
+    started = start()
+    time.sleep(seconds)
+    started.process.terminate()
+    code = started.process.wait(60)
+    assert started.processes() == []
+    console = started.console.read_text()
+    # Before it listens nothing has been started, and the signal just ends it.
+    assert (code, console) == (-signal.SIGTERM, "") or (code == 0 and console.endswith("Stopping …\nStopped.\n"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "shell", "said"),
+    [
+        (signal.SIGINT, "", "Stopping …\nStopped.\n"),
+        (signal.SIGHUP, "0<&- 1>&- 2>&-", ""),
+        (signal.SIGTERM, "2>/dev/full", ""),
+    ],
+)
+def test_neither_a_second_signal_nor_a_console_that_is_gone_disturbs_a_stop(
+    start: Callable[..., Start], number: signal.Signals, shell: str, said: str
+) -> None:
+    started = start(shell)
+    wait_for(lambda: len(started.sleepers()) == 2)
+    for _ in range(5):
+        started.process.send_signal(number)
+    assert started.process.wait(60) == 0
+    assert started.processes() == []
+    assert started.console.read_text().endswith(said)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", MOMENTS)
+def test_a_kill_at_any_moment_of_the_start_leaves_nothing_for_long_and_the_next_start_works(
+    start: Callable[..., Start], seconds: float
+) -> None:
+    started = start()
+    time.sleep(seconds)
+    started.process.kill()
+    started.process.wait(10)
+    following = start()
+    wait_for(lambda: len(following.sleepers()) == 2)
+    assert {each.ppid() for each in following.sleepers()} == {only_child(following)}
+    following.process.terminate()
+    assert following.process.wait(60) == 0
+    assert following.processes() == []
+
+
+def only_child(started: Start) -> int:
+    (child,) = psutil.Process(started.process.pid).children()
+    return child.pid
+
+
+@pytest.mark.slow
+def test_a_killed_supervisord_takes_its_programs_with_it(start: Callable[..., Start]) -> None:
+    started = start()
+    wait_for(lambda: len(started.sleepers()) == 2)
+    os.kill(only_child(started), signal.SIGKILL)
+    assert started.process.wait(60) == 1
+    assert started.processes() == []
+    assert "supervisord ended by itself" in started.console.read_text()
+
+
+class ReadyWhenStopped:
+    """A probe that finds everything ready in the moment in which somebody stops it."""
+
+    def __init__(self, *_: object) -> None: ...
+
+    def is_ready(self) -> bool:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return True
+
+    def traffic_progress(self) -> str:
+        return "sample traffic: 1 of 60 requests sent"
+
+
+def test_nothing_is_ready_after_it_was_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(launcher, "Probe", ReadyWhenStopped)
+    started = Launcher(environment.read(), ROOT / "Procfile")
+    before = signal.signal(signal.SIGTERM, started._on_signal)
+    supervisord: Any = subprocess.Popen(["sleep", "60"])
+    try:
+        started._watch(supervisord, is_new=False)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        supervisord.kill()
+        supervisord.wait()
+    assert capfd.readouterr().err == "Stopping …\n"
