@@ -1,13 +1,18 @@
 """What every start does first, and only the first one finds undone. Knows nothing about processes."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from django.conf import settings
 from django.core.management import call_command
 
+from dashboard.secret_files import close_to_others
 from dashboard.services.accounts import ensure_admin
 from dashboard.services.api_keys import ensure_default_key
 from dashboard.services.sources import ensure_embedded
+
+# What is kept in the home, as docs/operating.md lists it; the rest of a folder that somebody chose is not ours.
+_OURS = ("tierscope.sqlite3*", "tiers", "models", "valkey", "logs", "run", "static")
 
 
 def prepare() -> Iterator[str]:
@@ -24,3 +29,8 @@ def prepare() -> Iterator[str]:
         yield f"Made the administrator “admin”; the password is in {home / 'admin-password'}"
     if ensure_default_key(home):
         yield f"Made the API key “default”; it is in {home / 'api-key'}"
+    close_to_others(_kept_in(home))
+
+
+def _kept_in(home: Path) -> Iterator[Path]:
+    return (path for pattern in _OURS for path in home.glob(pattern))

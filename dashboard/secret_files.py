@@ -1,9 +1,12 @@
 """Secrets that the first start makes for itself: one file each, mode 0600. Knows nothing about what they open."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from secrets import token_hex
+
+# Files and folders that are made with this umask are for their owner only, wherever they lie.
+PRIVATE_UMASK = 0o077
 
 
 def read_or_create(path: Path, make: Callable[[], str]) -> str:
@@ -29,3 +32,11 @@ def write_private(path: Path, text: str) -> None:
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         os.fchmod(file.fileno(), 0o600)
         file.write(text + "\n")
+
+
+def close_to_others(paths: Iterable[Path]) -> None:
+    """Takes everybody else's rights away, except where the file is another user's."""
+    for path in paths:
+        found = path.stat()
+        if found.st_mode & PRIVATE_UMASK and found.st_uid == os.geteuid():
+            path.chmod(found.st_mode & ~PRIVATE_UMASK)

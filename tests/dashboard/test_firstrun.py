@@ -1,5 +1,8 @@
 """The preparation that every start does: what the first one makes, and that later ones leave it alone."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -37,3 +40,39 @@ def test_a_later_start_changes_nothing_and_has_no_news(home: Path) -> None:
     get_user_model().objects.get(username="admin").set_password("chosen by a person")
     assert list(prepare()) == []
     assert before == {name: (home / name).read_text() for name in before}
+
+
+def readable_by_others(home: Path) -> list[str]:
+    """What somebody else who may enter `home` could read or write below it."""
+    found = [path for path in home.rglob("*") if path.stat().st_mode & 0o077]
+    return [str(path.relative_to(home)) for path in found if path.parent == home or not closed_above(path, home)]
+
+
+def closed_above(path: Path, home: Path) -> bool:
+    return any(not folder.stat().st_mode & 0o077 for folder in path.parents if home in folder.parents)
+
+
+def manage(home: Path, command: str) -> None:
+    """As from a shell with the usual umask."""
+    environ = os.environ | {"TIERSCOPE_HOME": str(home)}
+    del environ["DATABASE_URL"]
+    argv = ["sh", "-c", f"umask 022; exec {sys.executable} manage.py {command}"]
+    subprocess.run(argv, cwd=Path(__file__).parents[2], env=environ, check=True, capture_output=True, timeout=60)
+
+
+def test_in_a_home_that_others_can_enter_nothing_can_be_read_by_them(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    manage(tmp_path, "firstrun")
+    assert (tmp_path / "tierscope.sqlite3").exists()
+    assert readable_by_others(tmp_path) == []
+
+
+def test_what_an_earlier_version_left_open_is_closed(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    for name in ("static", "tiers", "logs"):
+        (tmp_path / name).mkdir(mode=0o755)
+    (tmp_path / "tiers" / "local").mkdir(mode=0o755)
+    (tmp_path / "tierscope.sqlite3").touch(mode=0o644)
+    (tmp_path / "notes").touch(mode=0o644)
+    manage(tmp_path, "firstrun")
+    assert readable_by_others(tmp_path) == ["notes"], "that is not ours"

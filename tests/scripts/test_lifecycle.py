@@ -24,6 +24,7 @@ class Run:
 
     def __init__(self, home: Path) -> None:
         self.home = home
+        home.chmod(0o755)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -100,6 +101,7 @@ def test_it_starts_replaces_a_killed_engine_worker_and_stops_without_an_orphan(r
     assert "Traceback" not in console.split("Stopping …")[1]
     for name in ("admin-password", "api-key"):
         assert (run.home / name).stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in run.home.iterdir() if path.stat().st_mode & 0o077] == ["console"], "others may look"
 
 
 @pytest.mark.slow

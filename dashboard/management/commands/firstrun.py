@@ -1,17 +1,20 @@
 """manage.py firstrun: prepares the database and what is kept beside it, before any process starts."""
 
+import os
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 from dashboard.firstrun import prepare
+from dashboard.secret_files import PRIVATE_UMASK
 
 
 class Command(BaseCommand):
     help = "Migrate, collect static files, and make the administrator and the default API key where they are missing."
 
     def handle(self, *args: Any, verbosity: int, **options: Any) -> None:
+        os.umask(PRIVATE_UMASK)
         try:
             for news in prepare():
                 if verbosity:

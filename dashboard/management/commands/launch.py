@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from dashboard.embedded_valkey import make_folders
 from dashboard.processes import NAMES, command
+from dashboard.secret_files import PRIVATE_UMASK
 
 
 class Command(BaseCommand):
@@ -19,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("name", choices=NAMES)
 
     def handle(self, *args: Any, name: str, **options: Any) -> None:
-        (settings.TIERSCOPE_HOME / "run").mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.umask(PRIVATE_UMASK)
         if name == "valkey":
             make_folders(settings.VALKEY_SOCKET, settings.TIERSCOPE_HOME / "valkey")
         try:
