@@ -61,9 +61,10 @@ class Usage:
 
 @dataclass(frozen=True)
 class TokenEvent:
-    """Tokens that the last step generated for the request."""
+    """Tokens that the last step generated for the request. After the last that it may have only its end follows."""
 
     token_ids: tuple[int, ...]
+    is_last: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine.request import BusyError, RequestError
+from engine.request import BusyError, Event, GenerationRequest, RequestError, TokenEvent
+from engine.sampling import SamplingParams
 from engine.scheduler import Chunk
-from tests.engine.harness import BLOCK_BYTES, make_rig
+from tests.engine.harness import BLOCK_BYTES, Answer, make_rig
 from tests.engine.mock_runner import expected_tokens
 from tiers import RefusedError, Tier
 
@@ -118,6 +119,23 @@ def test_a_request_stopped_by_its_text_counts_as_stopped() -> None:
     rig.step()
     rig.engine.abort("a", "stop")
     rig.step()
+    assert answer.reason == "stop"
+    assert rig.engine.snapshot().counters.requests == {"stop": 1, "length": 0, "abort": 0, "error": 0}
+
+
+def test_a_stop_that_is_heard_with_the_very_last_token_counts_as_a_stop_too() -> None:
+    rig = make_rig()
+    answer = Answer()
+
+    def hears_a_stop_in_the_last_token(event: Event) -> None:
+        if isinstance(event, TokenEvent) and event.is_last:
+            rig.engine.abort("a", "stop")
+        answer(event)
+
+    sampling = SamplingParams(temperature=0.0, max_tokens=3)
+    rig.engine.submit(GenerationRequest("a", list(prompt(1, 10)), sampling), hears_a_stop_in_the_last_token)
+    rig.run(answer)
+    assert answer.tokens == expected_tokens(prompt(1, 10), 3)
     assert answer.reason == "stop"
     assert rig.engine.snapshot().counters.requests == {"stop": 1, "length": 0, "abort": 0, "error": 0}
 
