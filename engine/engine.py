@@ -90,6 +90,10 @@ class Engine:
         """End a request; no effect if it is not there (any more). "stop" is for a stop string found in its text."""
         self._put_quietly(partial(self._abort, request_id, finish_reason))
 
+    def abandoned(self) -> None:
+        """Count a request that was given up before it was submitted: it ended by an abort, and was never measured."""
+        self._put_quietly(self._stats.abandoned)
+
     def resize(self, tier: Tier, capacity_bytes: int) -> "Future[None]":
         """Applied between two steps. The future raises RefusedError, and the old size stays, if it cannot be."""
         return self._inbox.ask(partial(self._resize, tier, capacity_bytes))

@@ -123,6 +123,15 @@ def test_a_request_stopped_by_its_text_counts_as_stopped() -> None:
     assert rig.engine.snapshot().counters.requests == {"stop": 1, "length": 0, "abort": 0, "error": 0}
 
 
+def test_a_request_that_was_given_up_before_it_came_counts_as_aborted() -> None:
+    rig = make_rig()
+    rig.engine.abandoned()
+    rig.step()
+    counters = rig.engine.snapshot().counters
+    assert counters.requests == {"stop": 0, "length": 0, "abort": 1, "error": 0}
+    assert (counters.prompt_tokens, counters.request_seconds.count) == (0, 0)
+
+
 def test_a_stop_that_is_heard_with_the_very_last_token_counts_as_a_stop_too() -> None:
     rig = make_rig()
     answer = Answer()
