@@ -286,6 +286,8 @@ class Engine:
 
     # -- what other threads asked for, on the stepping thread --------------------------------------------------------
     def _arrive(self, sequence: Sequence) -> None:
+        if self._unfinished.get(sequence.request_id) is not sequence:
+            return  # an abort that came before it was waiting in the inbox, and has ended it
         self._scheduler.add(sequence)
         if (sentence := self._room.why_not(sequence)) is not None:
             self._finish(sequence, "error", sentence)

@@ -123,6 +123,17 @@ def test_a_request_stopped_by_its_text_counts_as_stopped() -> None:
     assert rig.engine.snapshot().counters.requests == {"stop": 1, "length": 0, "abort": 0, "error": 0}
 
 
+def test_an_abort_that_waits_already_when_its_request_comes_ends_it_for_good() -> None:
+    rig = make_rig()
+    rig.engine.abort("a")
+    answer = rig.submit("a", prompt(1, 10), 50)
+    rig.step()
+    assert answer.reason == "abort"
+    assert not rig.step()
+    assert rig.runner.num_steps == 0
+    assert rig.engine.snapshot().num_running == rig.engine.snapshot().num_waiting == 0
+
+
 def test_a_request_that_was_given_up_before_it_came_counts_as_aborted() -> None:
     rig = make_rig()
     rig.engine.abandoned()
