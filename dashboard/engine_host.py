@@ -27,7 +27,7 @@ from engine.sampling import SamplingParams
 from engine.stats import EngineSnapshot
 from engine.text import TextDelta, TextEvent, TextFinished, TextGenerator
 from engine.tokenizer import StreamDecoder
-from tiers import TIERS, MachineLimits, Policy, RefusedError, Tier, TierConfig, TierStats, WriteMode
+from tiers import MachineLimits, Policy, RefusedError, Tier, TierConfig, TierStats, WriteMode
 from tiers.block_format import stored_bytes
 
 __all__ = ["EngineHost", "EngineSnapshot", "load_host"]
@@ -111,11 +111,6 @@ class EngineHost:
 
     def abort(self, run_id: str) -> None:
         self._engine.abort(run_id)
-
-    def abandon(self, job: Job) -> Event:
-        """The "done" of a job whose client left before the engine had it: counted, not run."""
-        self._engine.abandoned()
-        return self._done(job, [], TextFinished("abort", None, Usage(0, dict.fromkeys(TIERS, 0), 0, 0)))
 
     def stop(self, drain_seconds: float, flush_seconds: float) -> None:
         self._engine.stop(drain_seconds, flush_seconds)

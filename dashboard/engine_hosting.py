@@ -66,10 +66,10 @@ class Hosting:
         self._publisher.stop()
 
     def generate(self, job: Job) -> Generator[Event, None, None]:
-        return self._ready_host().generate(job)
-
-    def abandon(self, job: Job) -> Event:
-        return self._ready_host().abandon(job)
+        host = self._host
+        if host is None or self.status != "ready":
+            raise HostError(503, f"The engine is {self.status}.", code="engine_loading", is_retriable=True)
+        return host.generate(job)
 
     def abort(self, run_id: str) -> None:
         if self._host is not None:
@@ -89,11 +89,6 @@ class Hosting:
             "requests_waiting": 0,
         }
         return told | (self._host.describe() if self._host is not None else {})
-
-    def _ready_host(self) -> "EngineHost":
-        if self._host is None or self.status != "ready":
-            raise HostError(503, f"The engine is {self.status}.", code="engine_loading", is_retriable=True)
-        return self._host
 
     def _bring_up(self) -> None:
         started_at = time.monotonic()

@@ -5,7 +5,7 @@ Knows nothing about tokens: events are the host's, this only passes them on and 
 
 import logging
 from collections.abc import Generator
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import Protocol
 
 import redis
@@ -45,18 +45,10 @@ class Host(Protocol):
 
     def abort(self, run_id: str) -> None: ...
 
-    def abandon(self, job: Job) -> Event:
-        """The "done" of a job that nobody waits for: it is counted as aborted and not run. Raises HostError."""
-        ...
-
 
 def serve(host: Host, run_id: str, connection: redis.Redis) -> None:
     job = jobs.take(connection, run_id)
     if job is None:
-        return
-    if job.is_abandoned:
-        with suppress(HostError):
-            log_request(job, host.name, host.abandon(job))
         return
     try:
         last = _relay(host, job, StreamWriter(connection, run_id), connection)

@@ -5,18 +5,17 @@ twice, or late, finds nothing to do. A request that is run again gets a new run 
 """
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import redis
-import redis.asyncio
 
 from dashboard import valkey
 
 
 @dataclass(frozen=True)
 class Job:
-    """Exactly one of `messages`, `prompt` and `prompt_token_ids` is set, none where it `is_abandoned`: nobody waits."""
+    """Exactly one of `messages`, `prompt` and `prompt_token_ids` is set."""
 
     request_id: str
     model: str
@@ -28,7 +27,6 @@ class Job:
     return_prompt_tokens: bool = False
     api_key_id: int | None = None
     attempt: int = field(default=1)
-    is_abandoned: bool = False
 
     @property
     def run_id(self) -> str:
@@ -41,12 +39,6 @@ def job_key(run_id: str) -> str:
 
 def put(connection: redis.Redis, job: Job, *, ttl_seconds: int) -> None:
     connection.set(job_key(job.run_id), json.dumps(asdict(job)), ex=ttl_seconds)
-
-
-def abandon(pipeline: redis.asyncio.client.Pipeline, job: Job) -> None:
-    """What is left for whoever takes the job, unless it has been taken: enough to count and to log it, once."""
-    left = replace(job, messages=None, prompt=None, prompt_token_ids=None, is_abandoned=True)
-    pipeline.set(job_key(job.run_id), json.dumps(asdict(left)), xx=True, keepttl=True)
 
 
 def take(connection: redis.Redis, run_id: str) -> Job | None:

@@ -14,7 +14,6 @@ import redis
 import redis.asyncio
 
 from dashboard import valkey
-from dashboard.cancellation import raise_if_cancelled
 
 Event = dict[str, Any]
 
@@ -67,7 +66,6 @@ async def read(
     key, last_id, num_read = valkey.stream_key(run_id), "0", 0
     while True:
         entries = await _next_entries(connection, key, last_id, block_seconds)
-        raise_if_cancelled()
         if not entries:
             yield None
         for entry_id, fields in entries:

@@ -53,7 +53,6 @@ class Engine:
         self._submitting = threading.Lock()
         self._state = threading.RLock()
         self._events: list[tuple[Sequence, Event]] = []
-        self._full: list[Sequence] = []
         self._thread: threading.Thread | None = None
         self._stop_at: float | None = None
         self._room = Room(config, cache.config.slab.num_bytes)
@@ -89,10 +88,6 @@ class Engine:
     def abort(self, request_id: str, finish_reason: FinishReason = "abort") -> None:
         """End a request; no effect if it is not there (any more). "stop" is for a stop string found in its text."""
         self._put_quietly(partial(self._abort, request_id, finish_reason))
-
-    def abandoned(self) -> None:
-        """Count a request that was given up before it was submitted: it ended by an abort, and was never measured."""
-        self._put_quietly(self._stats.abandoned)
 
     def resize(self, tier: Tier, capacity_bytes: int) -> "Future[None]":
         """Applied between two steps. The future raises RefusedError, and the old size stays, if it cannot be."""
@@ -161,7 +156,6 @@ class Engine:
         with self._state:
             self._postprocess(plan, tokens)
         self._deliver()
-        self._end_full()
         return has_moved or plan.has_moved or bool(plan.chunks)
 
     def _loop(self) -> None:
@@ -235,23 +229,9 @@ class Engine:
     def _append(self, sequence: Sequence, token_id: int, now: float) -> None:
         self._stats.token(sequence, now)
         finish_reason = sequence.append(token_id, self._eos_ids, now)
-        self._events.append((sequence, TokenEvent((token_id,), is_last=finish_reason is not None)))
-        if finish_reason == "length":
-            self._full.append(sequence)
-        elif finish_reason is not None:
+        self._events.append((sequence, TokenEvent((token_id,))))
+        if finish_reason is not None:
             self._finish(sequence, finish_reason)
-
-    def _end_full(self) -> None:
-        """Ends those that have all their tokens, now that whoever hears them could find a stop string in the last."""
-        if not self._full:
-            return
-        full, self._full = self._full, []
-        with self._state:
-            self._inbox.take()
-            for sequence in full:
-                if self._unfinished.get(sequence.request_id) is sequence:
-                    self._finish(sequence, "length")
-        self._deliver()
 
     def _finish(self, sequence: Sequence, reason: FinishReason, error: str | None = None) -> None:
         del self._unfinished[sequence.request_id]
@@ -286,8 +266,6 @@ class Engine:
 
     # -- what other threads asked for, on the stepping thread --------------------------------------------------------
     def _arrive(self, sequence: Sequence) -> None:
-        if self._unfinished.get(sequence.request_id) is not sequence:
-            return  # an abort that came before it was waiting in the inbox, and has ended it
         self._scheduler.add(sequence)
         if (sentence := self._room.why_not(sequence)) is not None:
             self._finish(sequence, "error", sentence)

@@ -61,10 +61,9 @@ class Usage:
 
 @dataclass(frozen=True)
 class TokenEvent:
-    """Tokens that the last step generated for the request. After the last that it may have only its end follows."""
+    """Tokens that the last step generated for the request."""
 
     token_ids: tuple[int, ...]
-    is_last: bool = False
 
 
 @dataclass(frozen=True)

@@ -164,10 +164,6 @@ class EngineStats:
         self._requests[reason] += 1
         self._request_seconds.observe(now - sequence.submitted_at)
 
-    @_never_fails
-    def abandoned(self) -> None:
-        self._requests["abort"] += 1
-
     def counters(self) -> EngineCounters:
         hits = sum(self._hit_tokens.values())
         gpu_hits = self._hit_tokens[Tier.GPU]

@@ -95,19 +95,20 @@ class _Relay:
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, TokenEvent):
-            self._hear(event)
+            self._hear(event.token_ids)
         else:
             self._end(event)
 
-    def _hear(self, event: TokenEvent) -> None:
-        self._tell(self._stream.push(event.token_ids) + (self._stream.finish() if event.is_last else ""))
+    def _hear(self, token_ids: Sequence[int]) -> None:
+        self._tell(self._stream.push(token_ids))
         if self._stream.is_stopped:
             self._engine.abort(self._request_id, finish_reason="stop")
 
     def _end(self, event: FinishedEvent) -> None:
-        """The engine's reason is the answer's: it has counted the request under it."""
         self._tell(self._stream.finish())
-        self._on_event(TextFinished(event.finish_reason, event.error, event.usage))
+        # The stop string may have come with the very token that ended the request by its length.
+        is_stop = self._stream.is_stopped and event.finish_reason != "error"
+        self._on_event(TextFinished("stop" if is_stop else event.finish_reason, event.error, event.usage))
 
     def _tell(self, text: str) -> None:
         if text:

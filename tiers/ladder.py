@@ -78,7 +78,8 @@ class Ladder:
         if below is not None:
             if not target.writes_through:  # there, its place is that of its last use
                 target.eviction.enter(below)
-        elif not (target.writes_through and copy.node.fastest is not None):
+        elif not target.writes_through or (copy.node.fastest is None and target.has_room):
+            # What a tier that got every block as it filled has let go since was older than all that it kept.
             self._move(copy, target)
 
     def _move(self, copy: Copy, target: Level) -> None:

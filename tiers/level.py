@@ -53,6 +53,10 @@ class Level:
         return self.num_blocks > self.capacity_blocks
 
     @property
+    def has_room(self) -> bool:
+        return self.num_blocks < self.capacity_blocks
+
+    @property
     def writes_through(self) -> bool:
         return self.write_mode is WriteMode.WRITE_THROUGH and self.capacity_blocks > 0
 

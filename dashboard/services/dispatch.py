@@ -122,7 +122,7 @@ class Dispatcher:
                 code="too_many_requests",
                 retry_after_seconds=5,
             )
-        is_over = is_abandoned = False
+        is_over = False
         waiting = _Waiting(self)
         try:
             await self._send(job, engine)
@@ -133,13 +133,10 @@ class Dispatcher:
         except DispatchError as refused:
             is_over = refused.code != "not_started"
             raise
-        except (GeneratorExit, asyncio.CancelledError):
-            is_abandoned = True
-            raise
         finally:
             waiting.end()
             if not is_over:
-                await _withdraw(job, is_abandoned=is_abandoned)
+                await _withdraw(job)
 
     async def _send(self, job: Job, engine: LiveEngine) -> None:
         try:
@@ -212,17 +209,11 @@ def _enqueue(job: Job, engine: str, ttl_seconds: int) -> None:
     )
 
 
-async def _withdraw(job: Job, *, is_abandoned: bool) -> None:
-    """Whoever has the job stops; whoever gets it later has nothing to run. A dead Valkey needs no telling.
-
-    A job whose client left is counted by the engine that gets its message; one that is run again is not.
-    """
+async def _withdraw(job: Job) -> None:
+    """Whoever has the job stops; whoever gets it later finds nothing. A dead Valkey needs no telling."""
     try:
         async with valkey.async_client().pipeline(transaction=False) as pipeline:
-            if is_abandoned:
-                jobs.abandon(pipeline, job)
-            else:
-                pipeline.delete(jobs.job_key(job.run_id))
+            pipeline.delete(jobs.job_key(job.run_id))
             pipeline.set(valkey.abort_key(job.run_id), "1", ex=valkey.STREAM_TTL_SECONDS)
             pipeline.publish(valkey.ABORT_CHANNEL, job.run_id)
             await pipeline.execute()

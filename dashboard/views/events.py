@@ -11,7 +11,6 @@ from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 
 from dashboard import valkey
-from dashboard.cancellation import raise_if_cancelled
 from dashboard.views.answers import LOG_IN_FIRST, refusal
 
 # A comment now and then keeps proxies from closing an idle stream and shows us that the browser is gone.
@@ -42,7 +41,6 @@ async def _ticks() -> AsyncIterator[str]:
             yield "event: hello\ndata: {}\n\n"
             while time.monotonic() < ends_at:
                 message = await channel.get_message(ignore_subscribe_messages=True, timeout=_HEARTBEAT_SECONDS)
-                raise_if_cancelled()
                 yield "event: tick\ndata: {}\n\n" if message else ": still here\n\n"
     except (redis.RedisError, OSError):
         yield "event: lost\ndata: {}\n\n"

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import redis
-from asgiref.sync import sync_to_async
 
 from dashboard import jobs
 from dashboard import valkey as names
@@ -103,33 +102,6 @@ def test_an_unexpected_failure_is_a_500_without_its_details(
 
     assert events(served)[-1]["status"] == 500
     assert "secret" not in events(served)[-1]["message"]
-
-
-async def test_a_job_whose_client_left_is_counted_and_logged_once_and_not_run(host: ScriptedHost) -> None:
-    left = await sync_to_async(sent)(job(script={"words": 5}))
-    async with names.async_client().pipeline() as pipeline:
-        for _ in range(2):
-            jobs.abandon(pipeline, left)
-        await pipeline.execute()
-    for _ in range(2):
-        await sync_to_async(serve)(host, left.run_id, names.client())
-
-    assert (host.num_abandoned, host.num_words) == (1, 0)
-    row = await RequestLog.objects.aget()
-    assert (row.request_id, row.finish_reason, row.generated_tokens) == ("r", "abort", 0)
-    assert await sync_to_async(events)(left) == []
-
-
-async def test_a_job_that_was_taken_cannot_be_given_up_any_more(host: ScriptedHost) -> None:
-    served = await sync_to_async(sent)(job())
-    await sync_to_async(serve)(host, served.run_id, names.client())
-    async with names.async_client().pipeline() as pipeline:
-        jobs.abandon(pipeline, served)
-        await pipeline.execute()
-    await sync_to_async(serve)(host, served.run_id, names.client())
-
-    assert host.num_abandoned == 0
-    assert (await RequestLog.objects.aget()).finish_reason == "length"
 
 
 def test_an_abort_that_nobody_heard_is_seen_within_a_beat(host: ScriptedHost) -> None:

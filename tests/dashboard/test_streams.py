@@ -1,6 +1,5 @@
 """The stream of one run's events: in order, each once, a gap noticed, silence told."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -56,21 +55,6 @@ async def test_a_stream_that_forgot_events_is_lost() -> None:
 
     with pytest.raises(StreamLostError, match="event 0"):
         await collect("d", 1)
-
-
-async def test_a_reader_that_is_cancelled_ends_whatever_it_was_waiting_for() -> None:
-    async def read_for_ever() -> None:
-        async for _ in read(names.async_client(), "e", block_seconds=0.2):
-            pass
-
-    for turn in range(100):
-        reader = asyncio.create_task(read_for_ever())
-        for _ in range(turn):  # each time a little further on its way into the connection
-            await asyncio.sleep(0)
-        reader.cancel()
-        done, _ = await asyncio.wait([reader], timeout=5)
-        assert done, f"after {turn} turns of the loop the cancellation was lost"
-        assert reader.cancelled()
 
 
 async def test_an_unreachable_valkey_reads_as_silence() -> None:

@@ -28,7 +28,7 @@ class ScriptedHost:
         self.sizes = {"gpu": 1000, "cpu": 2000, "disk": 3000}
         self.aborted: set[str] = set()
         self.running: set[str] = set()
-        self.num_words = self.num_abandoned = 0
+        self.num_words = 0
         self.changed = threading.Lock()
 
     def generate(self, job: Job) -> Generator[Event, None, None]:
@@ -92,10 +92,6 @@ class ScriptedHost:
     def abort(self, run_id: str) -> None:
         self.aborted.add(run_id)
 
-    def abandon(self, job: Job) -> Event:
-        self.num_abandoned += 1
-        return self._done({}, 0, "abort")
-
     def capacities(self) -> dict[str, int]:
         return dict(self.sizes)
 
@@ -135,7 +131,6 @@ class ScriptedHost:
             "requests_waiting": 0,
             "aborted": sorted(self.aborted),
             "num_words": self.num_words,
-            "num_abandoned": self.num_abandoned,
         }
 
 

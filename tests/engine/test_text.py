@@ -80,25 +80,6 @@ def test_a_stop_string_cuts_the_text_and_ends_the_request(engine: Engine, loaded
     assert reader.finished.usage.generated_tokens < 80
 
 
-def test_a_stop_string_that_the_last_allowed_token_completes_is_a_stop_in_answer_and_counters(
-    engine: Engine, loaded: LoadedModel
-) -> None:
-    options: dict[str, object] = {"temperature": 1.0, "seed": 5, "ignore_eos": True}
-    whole = read(engine, loaded, "to-the-end", "The old pier", max_tokens=80, **options).text
-    stop = (whole[10:12],)
-    early = read(engine, loaded, "early", "The old pier", max_tokens=80, stop=stop, **options)
-    assert early.finished is not None
-    num_tokens = early.finished.usage.generated_tokens
-
-    before = engine.snapshot().counters.requests
-    last = read(engine, loaded, "last", "The old pier", max_tokens=num_tokens, stop=stop, **options)
-    after = engine.snapshot().counters.requests
-    assert last.finished is not None
-    assert (last.finished.finish_reason, last.finished.usage.generated_tokens) == ("stop", num_tokens)
-    assert last.text == early.text
-    assert {reason for reason in after if after[reason] > before[reason]} == {"stop"}
-
-
 def test_a_chat_becomes_the_templates_prompt(engine: Engine, loaded: LoadedModel) -> None:
     ids = TextGenerator(engine, loaded).chat_token_ids([{"role": "user", "content": "Hi"}])
     assert bytes(ids) == b"<user>Hi\n<assistant>"

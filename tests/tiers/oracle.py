@@ -92,7 +92,8 @@ class OracleHierarchy:
         if target is None:
             self._drop_after(key)
             return
-        if self.mode is WriteMode.WRITE_THROUGH and any(key in tier for tier in (*self.order, *self.pinned)):
+        if self.mode is WriteMode.WRITE_THROUGH and not self._is_taken_down(key, target):
+            self._drop_after(key)
             return
         while key is not None and (key in self.order[target] or key not in self.pinned[target]):
             self._to_newest(target, key)
@@ -100,6 +101,11 @@ class OracleHierarchy:
             if parent not in self.order[target]:
                 break
             key = parent
+
+    def _is_taken_down(self, key: BlockKey, target: int) -> bool:
+        """A tier that writes through got the block as it filled: what it has let go since comes only into free room."""
+        is_elsewhere = any(key in tier for tier in (*self.order, *self.pinned))
+        return not is_elsewhere and self._num_blocks(target) < self.sizes[target]
 
     def _drop_after(self, gone: BlockKey) -> None:
         """A block has left its last tier: those after it cannot be found any more, unless they are being read."""

@@ -1,0 +1,124 @@
+"""`manage.py whatif FILE --blocks 1000,10000,inf`: the hit rates that other cache sizes would have had on a trace.
+
+With `--tiers gpu=…,cpu=…` the split by tier of a hierarchy. Sizes are in blocks of the trace. Stores nothing.
+"""
+
+import argparse
+import json
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from tiers import TIERS, Tier, WriteMode
+from tiers.whatif import Accesses, HitCurve, TouchOrder, TraceError, read_trace, stack_positions
+
+DEFAULT_BLOCKS = "1000,10000,30000,50000,100000,inf"
+
+
+class Command(BaseCommand):
+    help = "Prints the hit rates that one LRU cache, or a hierarchy of tiers, of other sizes would have had on a trace."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file", type=Path, help="Mooncake's JSONL, or lines with “block_ids”; gzipped or not.")
+        parser.add_argument(
+            "--blocks", type=_blocks, default=_blocks(DEFAULT_BLOCKS), help="Capacities, “inf” for all."
+        )
+        parser.add_argument("--touch", choices=[order.value for order in TouchOrder], default=TouchOrder.TAIL.value)
+        parser.add_argument("--tiers", type=_tiers, help="gpu=BLOCKS,cpu=BLOCKS,…: the split by tier.")
+        parser.add_argument("--mode", choices=["write_back", "write_through"], default="write_back")
+        parser.add_argument("--json", action="store_true", help="One JSON object instead of a table.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            accesses = read_trace(options["file"])
+        except (OSError, TraceError) as error:
+            raise CommandError(str(error)) from None
+        told = _answer(accesses, options)
+        self.stdout.write(json.dumps(told) if options["json"] else _table(told))
+
+
+def _answer(accesses: Accesses, options: dict[str, Any]) -> dict[str, Any]:
+    positions = stack_positions(accesses, TouchOrder(options["touch"]))
+    blocks, tokens = HitCurve(), HitCurve()
+    blocks.add(positions)
+    tokens.add(positions, accesses.num_tokens)
+    told: dict[str, Any] = {
+        "requests": accesses.num_requests,
+        "accesses": accesses.num_accesses,
+        "unique": accesses.num_unique,
+        "tokens": accesses.total_tokens,
+        "hit_rate": _rates(blocks, options["blocks"]),
+        "token_hit_rate": _rates(tokens, options["blocks"]),
+    }
+    if options["tiers"]:
+        told["tiers"] = _split(blocks, tokens, options["tiers"], WriteMode(options["mode"]))
+    return told
+
+
+def _rates(curve: HitCurve, capacities: list[int | None]) -> dict[str, float]:
+    """By capacity; 0 where nothing was asked for."""
+    names = ["inf" if capacity is None else str(capacity) for capacity in capacities]
+    return {name: hits / max(curve.total, 1) for name, hits in zip(names, curve.at(capacities), strict=True)}
+
+
+def _split(blocks: HitCurve, tokens: HitCurve, sizes: dict[Tier, int], mode: WriteMode) -> dict[str, Any]:
+    capacities = list(sizes.values())
+    hits = zip(sizes, capacities, blocks.split(capacities, mode), tokens.split(capacities, mode), strict=True)
+    return {
+        tier.value: {
+            "blocks": capacity,
+            "hit_blocks": num_blocks,
+            "hit_rate": num_blocks / max(blocks.total, 1),
+            "hit_tokens": num_tokens,
+            "token_hit_rate": num_tokens / max(tokens.total, 1),
+        }
+        for tier, capacity, num_blocks, num_tokens in hits
+    }
+
+
+def _table(told: dict[str, Any]) -> str:
+    lines = [
+        f"{told['requests']:,} requests, {told['accesses']:,} block accesses, {told['unique']:,} distinct blocks",
+        "",
+        f"{'capacity':>12}  {'of blocks':>9}  {'of tokens':>9}",
+    ]
+    lines += [
+        f"{_grouped(capacity):>12}  {rate:>9.2%}  {told['token_hit_rate'][capacity]:>9.2%}"
+        for capacity, rate in told["hit_rate"].items()
+    ]
+    if "tiers" in told:
+        lines += ["", f"{'tier':>12}  {'of blocks':>9}  {'of tokens':>9}"]
+        lines += [
+            f"{name:>12}  {tier['hit_rate']:>9.2%}  {tier['token_hit_rate']:>9.2%}"
+            for name, tier in told["tiers"].items()
+        ]
+    return "\n".join(lines)
+
+
+def _grouped(capacity: str) -> str:
+    return capacity if capacity == "inf" else f"{int(capacity):,}"
+
+
+def _blocks(text: str) -> list[int | None]:
+    return [None if part.strip() == "inf" else _size(part) for part in text.split(",")]
+
+
+def _tiers(text: str) -> dict[Tier, int]:
+    sizes: dict[Tier, int] = {}
+    for part in text.split(","):
+        name, _, size = part.partition("=")
+        if name.strip() not in TIERS:
+            raise argparse.ArgumentTypeError(f"“{name.strip()}” is no tier; expected {', '.join(TIERS)}, each =BLOCKS")
+        sizes[Tier(name.strip())] = _size(size)
+    if list(sizes) != [tier for tier in TIERS if tier in sizes]:
+        raise argparse.ArgumentTypeError("tiers have to be named fastest first: gpu, cpu, disk, remote")
+    return sizes
+
+
+def _size(text: str) -> int:
+    if not text.strip().isdecimal() or int(text) >= 1 << 40:
+        raise argparse.ArgumentTypeError(f"“{text.strip()[:40]}” is no number of blocks; expected 0, 1, 2, … or inf")
+    return int(text)

@@ -1,0 +1,71 @@
+"""`manage.py whatif`: what other sizes would have done with a trace, as a table or JSON."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> str:
+    """Two chats over one system prompt, each asked twice in turns."""
+    chats = [{"block_ids": ["s", chat], "tokens": [16, 8]} for chat in ("a", "b", "a", "b")]
+    path = tmp_path / "trace.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in chats))
+    return str(path)
+
+
+def ask(*arguments: str) -> Any:
+    out = io.StringIO()
+    call_command("whatif", *arguments, "--json", stdout=out)
+    return json.loads(out.getvalue())
+
+
+def test_hit_rates_are_told_by_capacity(trace: str) -> None:
+    told = ask(trace, "--blocks", "1,3,inf")
+    assert (told["requests"], told["accesses"], told["unique"], told["tokens"]) == (4, 8, 3, 96)
+    assert told["hit_rate"] == {"1": 3 / 8, "3": 5 / 8, "inf": 5 / 8}
+    assert told["token_hit_rate"] == {"1": 48 / 96, "3": 64 / 96, "inf": 64 / 96}
+
+
+def test_a_hierarchy_is_split_by_tier(trace: str) -> None:
+    tiers = ask(trace, "--tiers", "gpu=1,cpu=2")["tiers"]
+    assert {name: (tier["blocks"], tier["hit_blocks"], tier["hit_tokens"]) for name, tier in tiers.items()} == {
+        "gpu": (1, 3, 48),
+        "cpu": (2, 2, 16),
+    }
+
+
+def test_the_table_has_a_line_for_each_size_and_tier(trace: str) -> None:
+    out = io.StringIO()
+    call_command("whatif", trace, "--blocks", "1000,inf", "--tiers", "gpu=1,cpu=2", stdout=out)
+    lines = [line.split() for line in out.getvalue().splitlines() if line]
+    assert ["1,000", "62.50%", "66.67%"] in lines
+    assert ["cpu", "25.00%", "16.67%"] in lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--blocks", "ten"], "“ten” is no number of blocks"),
+        (["--tiers", "gpu=1,ram=2"], "“ram” is no tier; expected gpu, cpu, disk, remote"),
+        (["--tiers", "cpu=1,gpu=2"], "fastest first"),
+        (["--tiers", "gpu"], "“” is no number of blocks"),
+    ],
+)
+def test_a_wrong_size_is_told(trace: str, arguments: list[str], sentence: str) -> None:
+    with pytest.raises(CommandError, match="Error: argument") as caught:
+        call_command("whatif", trace, *arguments)
+    assert sentence in str(caught.value)
+
+
+def test_a_file_that_is_no_trace_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    path.write_text("hello\n")
+    with pytest.raises(CommandError, match="line 1: not JSON"):
+        call_command("whatif", str(path))
+    with pytest.raises(CommandError, match="No such file"):
+        call_command("whatif", str(tmp_path / "gone"))
