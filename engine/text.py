@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.chat_prompt import ChatPrompt
 from engine.chat_template import ChatTemplateError
 from engine.engine import Engine
 from engine.loader import LoadedModel
@@ -60,15 +61,17 @@ class TextGenerator:
     def __init__(self, engine: Engine, loaded: LoadedModel) -> None:
         self._engine = engine
         self._loaded = loaded
+        template = loaded.chat_template
+        self._chat_prompt = None if template is None else ChatPrompt(template, loaded.tokenizer)
 
     def chat_token_ids(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
         """The prompt for the assistant's next turn. Raises ChatTemplateError with one sentence."""
-        template = self._loaded.chat_template
-        if template is None:
+        if self._chat_prompt is None:
             raise ChatTemplateError(f"The model {self._loaded.name} has no chat template; send a plain prompt instead.")
-        return self._loaded.tokenizer.encode(template.render(messages), add_special_tokens=False)
+        return self._chat_prompt.token_ids(messages)
 
     def prompt_token_ids(self, prompt: str) -> list[int]:
+        """Whoever sends a plain prompt writes the markers, too: special tokens in it become themselves."""
         return self._loaded.tokenizer.encode(prompt)
 
     def submit(self, request: GenerationRequest, on_event: Callable[[TextEvent], None]) -> None:

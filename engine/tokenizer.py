@@ -29,6 +29,14 @@ class Tokenizer:
     def vocab_size(self) -> int:
         return int(self._backend.get_vocab_size(with_added_tokens=True))
 
+    @property
+    def special_tokens(self) -> list[str]:
+        """As they are written: the markers of turns and texts that no text is decoded to."""
+        return [str(token.content) for token in self._backend.get_added_tokens_decoder().values() if token.special]
+
+    def copy_of_backend(self) -> tokenizers.Tokenizer:
+        return tokenizers.Tokenizer.from_str(self._backend.to_str())
+
     def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
         """Token ids. Special tokens written out in the text become themselves.
 
