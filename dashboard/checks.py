@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.apps import AppConfig
 from django.conf import settings
@@ -19,7 +18,6 @@ from django.core.checks import CheckMessage, Error, register
 
 from dashboard.sizes import format_size
 
-_DATABASES = {"django.db.backends.sqlite3": "SQLite", "django.db.backends.postgresql": "PostgreSQL"}
 # A database write, a log line and a pid file have to fit, whatever the disk tier takes.
 LOW_DISK_BYTES = 256 * 2**20
 
@@ -47,39 +45,6 @@ def check_disk(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckM
         return []
     hint = "Make room, shrink or clear the disk tier in the admin, or move TIERSCOPE_HOME to a larger disk."
     return [checks.Warning(f"Only {format_size(free)} is free on the disk of {home}.", hint=hint, id="tierscope.W001")]
-
-
-@register()
-def check_redis_url(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
-    problem = _redis_problem(settings.REDIS_URL)
-    hint = (
-        "Write redis://HOST:PORT/0, rediss://… for TLS, or unix:///PATH?db=0; leave it unset for the embedded Valkey."
-    )
-    return [Error(f"REDIS_URL {problem}.", hint=hint, id="tierscope.E002")] if problem else []
-
-
-def _redis_problem(url: str) -> str:
-    """Never repeats the URL: there may be a password in it."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return "has a port that is not a number from 1 to 65535"
-    if parts.scheme not in ("redis", "rediss", "unix"):
-        return f"starts with “{parts.scheme}:”, which no Valkey client speaks" if parts.scheme else "has no scheme"
-    if parts.scheme == "unix":
-        return "" if parts.path else "names no socket"
-    return "" if parts.hostname and port != 0 else "names no host"
-
-
-@register()
-def check_database(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
-    engine = settings.DATABASES["default"]["ENGINE"]
-    if engine in _DATABASES:
-        return []
-    known = " and ".join(_DATABASES.values())
-    hint = "Write postgres://USER:PASSWORD@HOST/NAME or sqlite:///PATH, or leave it unset for SQLite in TIERSCOPE_HOME."
-    return [Error(f"DATABASE_URL asks for {engine}; {known} are tested.", hint=hint, id="tierscope.E003")]
 
 
 @register()

@@ -1,5 +1,6 @@
 """The Valkey server that runs beside us unless REDIS_URL names another. Knows nothing about what is kept in it."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -37,6 +38,11 @@ def server_command(socket: Path, folder: Path) -> list[str]:
 
 
 def make_folders(socket: Path, folder: Path) -> None:
-    """Private folders for both: a socket in a shared temporary folder is as safe as the folder around it."""
+    """Private folders for both: a socket in a shared temporary folder is as safe as the folder around it.
+
+    Raises PermissionError where somebody else made that folder first, and could put a server of their own into it.
+    """
     for path in (socket.parent, folder):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if socket.parent != folder.parent and socket.parent.lstat().st_uid != os.geteuid():
+        raise PermissionError(f"{socket.parent} belongs to another user; choose a TIERSCOPE_HOME with a shorter path.")

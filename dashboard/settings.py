@@ -4,13 +4,15 @@ import hashlib
 import secrets
 import tempfile
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import django_stubs_ext
 from csp.constants import NONE, SELF, UNSAFE_INLINE
-from environs import Env, EnvValidationError, validate
+from environs import Env, EnvError, EnvValidationError, validate
 
 from dashboard.secret_files import read_or_create
+from dashboard.server_urls import DATABASE_ENGINES, DATABASE_EXPECTED, REDIS_EXPECTED, redis_problem
 from dashboard.sizes import parse_size
 
 django_stubs_ext.monkeypatch()  # ModelAdmin[Source] and its like exist for the type checker only
@@ -84,9 +86,18 @@ def _socket_path() -> Path:
     return Path(tempfile.gettempdir()) / f"tierscope-{digest}" / "valkey.sock"
 
 
+def _redis_url() -> str:
+    """Somebody else's; "" for our own."""
+    url = env.str("REDIS_URL", "")
+    if problem := redis_problem(url) if url else "":
+        message = f'Environment variable "REDIS_URL" invalid: it {problem}. {REDIS_EXPECTED}'
+        raise EnvValidationError(message, [message]) from None
+    return url
+
+
 VALKEY_SOCKET = _socket_path()
-VALKEY_IS_EMBEDDED = not env.str("REDIS_URL", "")
-REDIS_URL = env.str("REDIS_URL", "") or f"unix://{quote(str(VALKEY_SOCKET))}?db=0"
+VALKEY_IS_EMBEDDED = not _redis_url()
+REDIS_URL = _redis_url() or f"unix://{quote(str(VALKEY_SOCKET))}?db=0"
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=")
 CELERY_RESULT_BACKEND = CELERY_BROKER_URL
 CELERY_TASK_DEFAULT_QUEUE = "default"
@@ -102,17 +113,33 @@ CELERY_BEAT_SCHEDULE = {
     "expire": {"task": "dashboard.tasks.expire", "schedule": 600.0, "options": {"expires": 300}},
 }
 
+
 # -- Database ---------------------------------------------------------------------------------------------------------
-DATABASES = {
-    "default": env.dj_db_url("DATABASE_URL", f"sqlite:///{TIERSCOPE_HOME / 'tierscope.sqlite3'}", conn_max_age=60)
-}
-if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+def _database() -> dict[str, Any]:
+    """Never repeats the URL, which may hold a password, nor what the parser says about its parts."""
+    try:
+        told = env.dj_db_url(
+            "DATABASE_URL", f"sqlite:///{quote(str(TIERSCOPE_HOME / 'tierscope.sqlite3'))}", conn_max_age=60
+        )
+        if told["ENGINE"] not in DATABASE_ENGINES:
+            raise ValueError
+    except (EnvError, ValueError):
+        message = f'Environment variable "DATABASE_URL" invalid. {DATABASE_EXPECTED}'
+        raise EnvValidationError(message, [message]) from None
+    return dict(told) | {"OPTIONS": _DATABASE_OPTIONS[told["ENGINE"]] | told.get("OPTIONS", {})}
+
+
+_DATABASE_OPTIONS: dict[str, dict[str, Any]] = {
     # IMMEDIATE: a writer waits for its turn at BEGIN, not at its first write; 20 s is far above any write here.
-    DATABASES["default"]["OPTIONS"] = {
+    "django.db.backends.sqlite3": {
         "timeout": 20,
         "transaction_mode": "IMMEDIATE",
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32000;",
-    }
+    },
+    # libpq would wait for two minutes for a host that says nothing.
+    "django.db.backends.postgresql": {"connect_timeout": 5},
+}
+DATABASES = {"default": _database()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # -- Django -----------------------------------------------------------------------------------------------------------

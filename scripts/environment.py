@@ -35,9 +35,9 @@ class Environment:
 
     @property
     def child_variables(self) -> dict[str, str]:
-        """The Procfile says `python` and means this one."""
-        folder = str(Path(sys.executable).parent)
-        return os.environ | {"PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
+        """The Procfile says `python` and means this one; everybody has the same home."""
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        return os.environ | {"PATH": path, "TIERSCOPE_HOME": str(self.home)}
 
     def welcome(self, is_new: bool) -> str:
         """How to log in. The password itself is printed once, at the first start."""

@@ -18,7 +18,7 @@ from scripts import ROOT, earlier, environment
 from scripts.console import STOP_SIGNALS, held_signals, say, say_in_handler
 from scripts.follow import Follower
 from scripts.readiness import Probe, connect
-from scripts.run_folder import RunFolder
+from scripts.run_folder import LAUNCHER_PID, RunFolder
 from scripts.supervision import lifeline, log_path, read_programs, render, stop_seconds
 
 _POLL_SECONDS = 0.5
@@ -34,7 +34,7 @@ class Launcher:
     def __init__(self, env: environment.Environment, procfile: Path) -> None:
         self.env = env
         self.programs = read_programs(procfile, without=env.outside_processes)
-        self.folder = RunFolder(env.home / "run")
+        self.folder = RunFolder.of(env.home)
         self.is_stopping = False
 
     def run(self) -> int:
@@ -60,7 +60,7 @@ class Launcher:
             for name in ("logs", "run"):
                 (self.env.home / name).mkdir(mode=0o700, parents=True, exist_ok=True)
             file = lock(self.folder)
-            self.folder.config.write_text(render(self.programs, self.env.home, self.folder, ROOT))
+            self.folder.config.write_text(render(self.programs))
             self.folder.alive.touch(mode=0o600)
         except OSError as error:
             raise StartError(f"TIERSCOPE_HOME ({self.env.home}) cannot be used: {error.strerror}.") from None
@@ -74,8 +74,7 @@ class Launcher:
 
     def _prepare(self) -> None:
         """Migrates and makes the secrets. Raises StartError; the command itself has said why."""
-        command = [sys.executable, "manage.py", "firstrun", "--verbosity", "0"]
-        code = self._popen(command).wait()
+        code = self._python("manage.py", "firstrun", "--verbosity", "0").wait()
         if code:
             raise StartError(f"The database was not prepared: signal {-code} ended that." if code < 0 else "")
 
@@ -83,7 +82,7 @@ class Launcher:
         if self.is_stopping:
             say("Stopped.")
             return 0
-        supervisord = self._popen([sys.executable, "-m", "supervisor.supervisord", "-c", str(self.folder.config)])
+        supervisord = self._python("-m", "supervisor.supervisord", "-c", str(self.folder.config))
         try:
             self._watch(supervisord, is_new)
         finally:
@@ -95,9 +94,9 @@ class Launcher:
         say("Stopped." if self.is_stopping else f"supervisord ended by itself: {self.env.home}/logs says why.")
         return int(not self.is_stopping)
 
-    def _popen(self, command: list[str]) -> subprocess.Popen[bytes]:
+    def _python(self, *arguments: str) -> subprocess.Popen[bytes]:
         """In a session of its own: the terminal's signals reach the launcher only, which stops things in order."""
-        command = [*lifeline(self.folder.lock, self.folder.alive), *command]
+        command = [sys.executable, *lifeline(LAUNCHER_PID), sys.executable, *arguments]
         return subprocess.Popen(command, cwd=ROOT, env=self.env.child_variables, start_new_session=True)
 
     def _watch(self, supervisord: subprocess.Popen[bytes], is_new: bool) -> None:

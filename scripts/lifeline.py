@@ -1,6 +1,6 @@
 """Becomes a program that ends with its parent, and whose life everybody can see. Knows nothing about what it does.
 
-`python -m scripts.lifeline PARENT_PID_FILE ALIVE_FILE PROGRAM ARGUMENT…`
+`python -m scripts.lifeline PARENT PROGRAM ARGUMENT…`, where the parent's process id is in TIERSCOPE_HOME/run/PARENT.
 """
 
 import ctypes
@@ -11,15 +11,18 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
+from scripts.run_folder import RunFolder
+
 _PR_SET_PDEATHSIG = 1
 
 
 def main(arguments: list[str]) -> NoReturn:
-    parent_pid_file, alive_file, *program = arguments
+    parent, *program = arguments
+    run = RunFolder.of(Path(os.environ["TIERSCOPE_HOME"]))
     end_with_parent()
-    if not is_parent(Path(parent_pid_file)):
+    if not is_parent(run.path / parent):
         sys.exit()
-    hold(Path(alive_file))
+    hold(run.alive)
     os.execvp(program[0], program)
 
 

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+LAUNCHER_PID = "lock"
+SUPERVISORD_PID = "supervisord.pid"
+
 
 @dataclass(frozen=True)
 class RunFolder:
@@ -10,10 +13,14 @@ class RunFolder:
 
     path: Path
 
+    @classmethod
+    def of(cls, home: Path) -> "RunFolder":
+        return cls(home / "run")
+
     @property
     def lock(self) -> Path:
         """Locked by the launcher for as long as it runs; holds its process id."""
-        return self.path / "lock"
+        return self.path / LAUNCHER_PID
 
     @property
     def alive(self) -> Path:
@@ -26,4 +33,4 @@ class RunFolder:
 
     @property
     def supervisord_pid(self) -> Path:
-        return self.path / "supervisord.pid"
+        return self.path / SUPERVISORD_PID

@@ -2,13 +2,12 @@
 
 import os
 import shlex
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from honcho.environ import parse_procfile
 
-from scripts.run_folder import RunFolder
+from scripts.run_folder import SUPERVISORD_PID
 
 _LOG_BYTES = 10 * 1024 * 1024
 _LOG_BACKUPS = 2
@@ -45,30 +44,31 @@ def stop_seconds(programs: list[Program]) -> int:
     return sum(program.stop_seconds for program in programs)
 
 
-def render(programs: list[Program], home: Path, run: RunFolder, root: Path) -> str:
-    """The text of supervisord.conf. State goes to `home` and `run`, programs run in `root`."""
-    return "\n".join([_daemon(home, run), *(_program(program, home, run, root) for program in programs)])
+def render(programs: list[Program]) -> str:
+    """The text of supervisord.conf. It names no path, in which a # or ; would begin a comment: supervisord has to be
+    started with our folder as its own, and with TIERSCOPE_HOME in its environment.
+    """
+    return "\n".join([_daemon(), *(_program(program) for program in programs)])
 
 
-def _daemon(home: Path, run: RunFolder) -> str:
+def _daemon() -> str:
     # Without `user` supervisord warns a root that it did not ask for another one.
     user = "user=root\n" if os.geteuid() == 0 else ""
     return f"""[supervisord]
 nodaemon=true
 silent=true
-logfile={_escape(home / "logs" / "supervisord.log")}
+logfile=%(ENV_TIERSCOPE_HOME)s/logs/supervisord.log
 logfile_maxbytes={_LOG_BYTES}
 logfile_backups={_LOG_BACKUPS}
-pidfile={_escape(run.supervisord_pid)}
+pidfile=%(ENV_TIERSCOPE_HOME)s/run/{SUPERVISORD_PID}
 {user}"""
 
 
-def _program(program: Program, home: Path, run: RunFolder, root: Path) -> str:
+def _program(program: Program) -> str:
     # startretries: it waits a second longer after each try: these are hours, and nothing is given up overnight.
-    prefix = shlex.join(lifeline(run.supervisord_pid, run.alive))
+    # stdout_logfile: supervisord expands it twice, and the home may contain a % itself.
     return f"""[program:{program.name}]
-command={_escape(f"{prefix} {program.command}")}
-directory={_escape(root)}
+command=python {shlex.join(lifeline(SUPERVISORD_PID))} {program.command.replace("%", "%%")}
 priority={program.priority}
 autorestart=true
 startretries=200
@@ -76,21 +76,16 @@ stopsignal=TERM
 stopwaitsecs={program.stop_seconds}
 killasgroup=true
 redirect_stderr=true
-stdout_logfile={_escape(_escape(log_path(home, program.name)))}
+stdout_logfile=%%(ENV_TIERSCOPE_HOME)s/logs/{program.name}.log
 stdout_logfile_maxbytes={_LOG_BYTES}
 stdout_logfile_backups={_LOG_BACKUPS}
 """
 
 
-def lifeline(parent_pid_file: Path, alive_file: Path) -> list[str]:
-    """What to write before a command so that it ends with its parent, and is known to be there until then."""
-    return [sys.executable, "-m", "scripts.lifeline", str(parent_pid_file), str(alive_file)]
+def lifeline(parent: str) -> list[str]:
+    """Python's arguments before a command, so that it ends with its `parent` and is known to be there until then."""
+    return ["-m", "scripts.lifeline", parent]
 
 
 def log_path(home: Path, name: str) -> Path:
     return home / "logs" / f"{name}.log"
-
-
-def _escape(text: str | Path) -> str:
-    """supervisord expands %(name)s in a value, and in a program's log file twice."""
-    return str(text).replace("%", "%%")

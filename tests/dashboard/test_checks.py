@@ -49,46 +49,6 @@ def test_a_disk_that_is_nearly_full_is_a_warning(settings: Any, monkeypatch: pyt
     assert "Only 1 MiB is free" in found(checks.check_disk)["tierscope.W001"]
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "redis://localhost:6379/0",
-        "rediss://:secret@cache.example.com/1",
-        "unix:///run/valkey.sock?db=0",
-        "redis://[::1]:6379",
-    ],
-)
-def test_the_urls_that_valkey_clients_speak_are_fine(settings: Any, url: str) -> None:
-    settings.REDIS_URL = url
-    assert found(checks.check_redis_url) == {}
-
-
-@pytest.mark.parametrize(
-    ("url", "problem"),
-    [
-        ("localhost:6379", "no Valkey client speaks"),
-        ("nonsense", "has no scheme"),
-        ("http://:secret@host", "starts with “http:”"),
-        ("redis://", "names no host"),
-        ("redis://host:port", "has a port that is not a number"),
-        ("redis://host:99999", "has a port that is not a number"),
-        ("unix://", "names no socket"),
-    ],
-)
-def test_a_url_that_no_client_speaks_is_an_error_that_repeats_no_password(
-    settings: Any, url: str, problem: str
-) -> None:
-    settings.REDIS_URL = url
-    message = found(checks.check_redis_url)["tierscope.E002"]
-    assert problem in message
-    assert "secret" not in message
-
-
-def test_a_database_that_nobody_tested_is_an_error(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(settings.DATABASES["default"], "ENGINE", "django.db.backends.mysql")
-    assert "SQLite and PostgreSQL are tested" in found(checks.check_database)["tierscope.E003"]
-
-
 @pytest.mark.parametrize("bind", ["127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost"])
 def test_on_loopback_neither_token_nor_https_is_asked_for(settings: Any, bind: str) -> None:
     settings.BIND = bind

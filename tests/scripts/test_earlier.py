@@ -11,7 +11,7 @@ import pytest
 
 from scripts import earlier
 from scripts.earlier import find_supervisord, finish, is_held
-from scripts.run_folder import RunFolder
+from scripts.run_folder import LAUNCHER_PID, RunFolder
 from scripts.supervision import lifeline
 
 SLEEP = "import time; time.sleep(60)"
@@ -20,7 +20,8 @@ STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
-    run = RunFolder(tmp_path)
+    run = RunFolder.of(tmp_path)
+    run.path.mkdir()
     run.lock.write_text(str(os.getpid()))
     run.alive.touch()
     return run
@@ -39,8 +40,9 @@ def started() -> Iterator[list["subprocess.Popen[bytes]"]]:
 
 def program(run: RunFolder, script: str) -> "subprocess.Popen[bytes]":
     """Started as the launcher does, once it says something."""
-    command = [*lifeline(run.lock, run.alive), sys.executable, "-c", f"print('on', flush=True); {script}"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    command = [*lifeline(LAUNCHER_PID), sys.executable, "-c", f"print('on', flush=True); {script}"]
+    environ = os.environ | {"TIERSCOPE_HOME": str(run.path.parent)}
+    process = subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, env=environ)
     assert process.stdout is not None
     assert process.stdout.readline()
     return process

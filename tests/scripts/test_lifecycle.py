@@ -76,7 +76,8 @@ def wait_until(condition: Callable[[], object], what: str, run: Run) -> None:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Run]:
-    run = Run(tmp_path)
+    (home := tmp_path / "a ;home #1 50%41").mkdir()
+    run = Run(home)
     yield run
     for process in [*run.processes()]:
         process.kill()
@@ -112,5 +113,5 @@ def test_nothing_outlives_a_launcher_that_was_killed(run: Run) -> None:
     launcher.kill()
     run.launcher.wait(_SECONDS)
     # The next start waits for what the killed one left.
-    assert earlier.finish(RunFolder(run.home / "run"), _SECONDS) == []
+    assert earlier.finish(RunFolder.of(run.home), _SECONDS) == []
     wait_until(lambda: not run.processes(), "everything is gone", run)

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from scripts.lifeline import is_parent
-from scripts.run_folder import RunFolder
+from scripts.run_folder import LAUNCHER_PID, RunFolder
 from scripts.supervision import lifeline
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a parent-death signal")
@@ -21,19 +21,21 @@ linux_only = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has 
 def parent(run: RunFolder, what_it_does: str) -> "subprocess.Popen[bytes]":
     """A process that starts a program that writes its id into `child` and then sleeps, and itself does something."""
     program = f"import os, pathlib, time; pathlib.Path({str(run.path / 'child')!r}).write_text(str(os.getpid())); "
-    command = [*lifeline(run.lock, run.alive), sys.executable, "-c", f"{program} time.sleep(60)"]
+    command = [sys.executable, *lifeline(LAUNCHER_PID), sys.executable, "-c", f"{program} time.sleep(60)"]
     script = f"""
         import os, pathlib, subprocess, time
         pathlib.Path({str(run.lock)!r}).write_text(str(os.getpid()))
         subprocess.Popen({command!r}, start_new_session=True)
         {what_it_does}
     """
-    return subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)])
+    environ = os.environ | {"TIERSCOPE_HOME": str(run.path.parent)}
+    return subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], env=environ)
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
-    run = RunFolder(tmp_path)
+    run = RunFolder.of(tmp_path)
+    run.path.mkdir()
     run.alive.touch()
     return run
 

@@ -1,25 +1,50 @@
 """manage.py firstrun: prepares the database and what is kept beside it, before any process starts."""
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.conf import settings
+from django.core import checks
+from django.core.management.base import BaseCommand
 from django.db import DatabaseError
 
 from dashboard.firstrun import prepare
 from dashboard.secret_files import PRIVATE_UMASK
+from dashboard.servers import ServerError, ensure_database, ensure_valkey
 
 
 class Command(BaseCommand):
     help = "Migrate, collect static files, and make the administrator and the default API key where they are missing."
+    requires_system_checks: list[str] = []  # here each is one line for the person who waits for the start
 
     def handle(self, *args: Any, verbosity: int, **options: Any) -> None:
         os.umask(PRIVATE_UMASK)
+        problems = [*self._check()]
         try:
-            for news in prepare():
-                if verbosity:
-                    self.stdout.write(news)
-        except (ValueError, OSError) as error:
-            raise CommandError(str(error)) from None
+            if not problems:
+                self._prepare(verbosity)
+        except (ServerError, ValueError) as error:
+            problems.append(str(error))
         except DatabaseError as error:
-            raise CommandError(f"The database cannot be used: {error}") from None
+            problems.append(f"The database cannot be used: {error}.")
+        except OSError as error:
+            problems.append(f"TIERSCOPE_HOME ({settings.TIERSCOPE_HOME}) cannot be used: {error.strerror}.")
+        if problems:
+            raise SystemExit("\n".join(problems))
+
+    def _check(self) -> Iterator[str]:
+        """The errors; warnings are said and nothing more."""
+        for message in checks.run_checks():
+            text = " ".join(filter(None, [message.msg, message.hint]))
+            if message.is_serious():
+                yield text
+            elif message.level >= checks.WARNING:
+                self.stderr.write(f"Warning: {text}")
+
+    def _prepare(self, verbosity: int) -> None:
+        ensure_valkey()
+        ensure_database()
+        for news in prepare():
+            if verbosity:
+                self.stdout.write(news)

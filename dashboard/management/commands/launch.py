@@ -21,11 +21,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, name: str, **options: Any) -> None:
         os.umask(PRIVATE_UMASK)
-        if name == "valkey":
-            make_folders(settings.VALKEY_SOCKET, settings.TIERSCOPE_HOME / "valkey")
         try:
+            if name == "valkey":
+                make_folders(settings.VALKEY_SOCKET, settings.TIERSCOPE_HOME / "valkey")
             argv = command(name)
-        except FileNotFoundError as error:
+        except OSError as error:
             raise CommandError(str(error)) from None
         # How long torch's worker threads spin at a barrier before they sleep; GNU OpenMP's own 300,000 turns burn the
         # time slices that the other threads need. Decoding SmolLM2 on two cores, alone and beside one busy process:
