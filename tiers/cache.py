@@ -81,7 +81,7 @@ class TieredCache:
             return None
         lease = Lease(origins)
         lease.hit_tiers = [origins.setdefault(node.key, _tier_of(node)) for node in hits]
-        self._take(lease, hits, num_blocks)
+        self._take(lease, hits, keys, num_blocks)
         self._leases.add(lease)
         self._ladder.rebalance()
         self._ladder.submit()
@@ -192,7 +192,7 @@ class TieredCache:
         # A slot beyond the limit cannot be promised: wait until enough below it are free.
         return self._free_after_evictions(num_needed, keep=hits) >= num_needed
 
-    def _take(self, lease: Lease, hits: list[Node], num_blocks: int) -> None:
+    def _take(self, lease: Lease, hits: list[Node], keys: Sequence[BlockKey], num_blocks: int) -> None:
         promotions: list[tuple[int, Copy, Copy]] = []
         for index, node in enumerate(hits):
             copy = self._gpu.level.of(node)
@@ -206,16 +206,16 @@ class TieredCache:
                 copy.waiters.append(lease)
                 lease.num_pending += 1
         for index, copy, source in promotions:
-            slot = lease.block_ids[index] = self._obtain(lease)
+            slot = lease.block_ids[index] = self._obtain(lease, copy.node.key)
             self._ladder.promote(copy, source, slot)
-        for _ in range(num_blocks - len(hits)):
-            lease.block_ids.append(self._obtain(lease))
+        for index in range(len(hits), num_blocks):
+            lease.block_ids.append(self._obtain(lease, keys[index] if index < len(keys) else b""))
             lease.copies.append(None)
 
-    def _obtain(self, lease: Lease) -> int:
-        """A slot for the lease: a free one, the oldest block's, or one that is draining for nobody."""
+    def _obtain(self, lease: Lease, key: BlockKey) -> int:
+        """A slot for the lease's block with that key: a free one, the oldest block's, or one that is draining."""
         slot = self._gpu.slots.take()
-        while slot is None and (oldest := self._gpu.level.eviction.victim()):
+        while slot is None and (oldest := self._gpu.level.eviction.victim(key)):
             self._ladder.evict(oldest, self._gpu.level.reason)
             slot = self._gpu.slots.take()
             if slot is None and oldest.slot in self._gpu.draining:

@@ -42,6 +42,8 @@ class Level:
 
     def set_policy(self, policy: Policy) -> None:
         """Who leaves next is decided by another policy; the blocks stay, in the order in which they would have left."""
+        if policy is self.policy:
+            return
         blocks = self.eviction.oldest_first()
         self.policy = policy
         self.eviction = make_policy(policy, self.capacity_blocks)

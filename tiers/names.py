@@ -29,3 +29,5 @@ class Policy(StrEnum):
     """Which block leaves first."""
 
     LRU = "lru"
+    S3FIFO = "s3fifo"
+    ARC = "arc"

@@ -15,6 +15,7 @@ from tiers import (
     LeaseState,
     MachineLimits,
     MemoryPool,
+    Policy,
     SlabSpec,
     Tier,
     TierConfig,
@@ -53,12 +54,12 @@ def block_bytes(tier: Tier) -> int:
 
 def config(
     *, gpu: int, cpu: int = 0, disk: int = 0, path: Path | None = None, mode: WriteMode = WriteMode.WRITE_BACK,
-    num_threads: int = 0,
+    num_threads: int = 0, policy: Policy = Policy.LRU,
 ) -> CacheConfig:  # fmt: skip
     """Sizes in blocks; no disk tier without a path."""
     sizes = {Tier.GPU: gpu, Tier.CPU: cpu} | ({Tier.DISK: disk} if path else {})
     tiers = tuple(
-        TierConfig(tier, size * block_bytes(tier), mode, path=path if tier is Tier.DISK else None)
+        TierConfig(tier, size * block_bytes(tier), mode, policy, path=path if tier is Tier.DISK else None)
         for tier, size in sizes.items()
     )
     return CacheConfig(BLOCK_SIZE, SLAB, "test", tiers, num_threads)

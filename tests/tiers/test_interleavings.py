@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.tiers.rig import GARBAGE, ROOT, Rig, config, content, keys_of, make_rig
-from tiers import BlockKey, Lease, LeaseState, RefusedError, Tier, WriteMode
+from tiers import BlockKey, Lease, LeaseState, Policy, RefusedError, Tier, WriteMode
 
 WORDS = st.lists(st.integers(0, 1), min_size=1, max_size=5)
 USED = st.sampled_from([Tier.GPU, Tier.CPU, Tier.DISK])
@@ -35,11 +35,12 @@ class CacheMachine(RuleBasedStateMachine):
         cpu=st.integers(0, 6),
         disk=st.integers(0, 8),
         mode=st.sampled_from(WriteMode),
+        policy=st.sampled_from(Policy),
     )
-    def build(self, gpu: int, cpu: int, disk: int, mode: WriteMode) -> None:
+    def build(self, gpu: int, cpu: int, disk: int, mode: WriteMode, policy: Policy) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="tierscope-test-")
         path = Path(self.folder.name)
-        self.rig: Rig = make_rig(config(gpu=gpu, cpu=cpu, disk=disk, path=path, mode=mode))
+        self.rig: Rig = make_rig(config(gpu=gpu, cpu=cpu, disk=disk, path=path, mode=mode, policy=policy))
         self.cache = self.rig.cache
         self.requests: list[Request] = []
         self.known: set[tuple[BlockKey, ...]] = set()
@@ -120,6 +121,10 @@ class CacheMachine(RuleBasedStateMachine):
     @rule(tier=USED, mode=st.sampled_from(WriteMode))
     def configure(self, tier: Tier, mode: WriteMode) -> None:
         self.cache.configure(tier, write_mode=mode)
+
+    @rule(tier=USED, policy=st.sampled_from(Policy))
+    def change_policy(self, tier: Tier, policy: Policy) -> None:
+        self.cache.configure(tier, policy=policy)
 
     @rule(data=st.data(), position=st.integers(0, 319))
     def damage_a_file(self, data: st.DataObject, position: int) -> None:

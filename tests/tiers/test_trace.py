@@ -1,4 +1,9 @@
-"""A real hour of conversations through the index: the hit rates that are known for one LRU at each capacity."""
+"""A real hour of conversations through the index: the hit rates that are known for each policy at each capacity.
+
+LRU's are those of ../shared/traces/README.md. The listings of S3-FIFO and ARC on independent keys, not closed under
+prefix, find .1955 and .2225 with 10,000 blocks. libCacheSim 0.3.5 finds the same for ARC and .1925 for S3-FIFO: before
+the first block has to leave, it fills the main queue there.
+"""
 
 import gzip
 import json
@@ -10,11 +15,12 @@ from pathlib import Path
 import pytest
 
 from tests.tiers.rig import EndlessMachine
-from tiers import CacheConfig, MemoryPool, SlabSpec, Tier, TierConfig, TieredCache
+from tiers import CacheConfig, MemoryPool, Policy, SlabSpec, Tier, TierConfig, TieredCache
 
 TRACE = Path(__file__).parents[3] / "shared" / "traces" / "mooncake_conversation_trace.jsonl.gz"
 SLAB = SlabSpec(1, "uint8", (1,))
 ROOT = b"root"
+NUM_UNIQUE = 182_790
 
 
 @cache
@@ -23,9 +29,11 @@ def requests() -> list[list[bytes]]:
         return [[block.to_bytes(16, "big") for block in json.loads(line)["hash_ids"]] for line in lines]
 
 
-def build(*sizes: int) -> TieredCache:
+def build(*sizes: int, policy: Policy = Policy.LRU) -> TieredCache:
     """Blocks of gpu, and of cpu."""
-    tiers = tuple(TierConfig(tier, size) for tier, size in zip((Tier.GPU, Tier.CPU), sizes, strict=False))
+    tiers = tuple(
+        TierConfig(tier, size, policy=policy) for tier, size in zip((Tier.GPU, Tier.CPU), sizes, strict=False)
+    )
     return TieredCache(CacheConfig(1, SLAB, "trace", tiers, 0), MemoryPool(SLAB, sizes[0]), memory=EndlessMachine())
 
 
@@ -42,10 +50,18 @@ def replay(cache: TieredCache) -> Iterator[list[Tier]]:
         yield lease.hit_tiers
 
 
+LRU, S3FIFO, ARC = Policy.LRU, Policy.S3FIFO, Policy.ARC
+KNOWN = [
+    *[(LRU, 1_000, 0.0445), (LRU, 10_000, 0.2116), (LRU, 30_000, 0.3257), (LRU, 50_000, 0.3546)],
+    *[(LRU, 100_000, 0.3637), (LRU, NUM_UNIQUE, 0.3664)],
+    *[(S3FIFO, 10_000, 0.1885), (ARC, 10_000, 0.2226)],
+]
+
+
 @pytest.mark.skipif(not TRACE.exists(), reason=f"the trace is not at {TRACE}")
-@pytest.mark.parametrize(("capacity", "hit_rate"), [(1_000, 0.0445), (10_000, 0.2116)])
-def test_hit_rates_of_a_real_trace_are_those_of_one_lru_touched_tail_to_head(capacity: int, hit_rate: float) -> None:
-    cache = build(capacity)
+@pytest.mark.parametrize(("policy", "capacity", "hit_rate"), KNOWN)
+def test_hit_rates_of_a_real_trace_are_those_that_are_known(policy: Policy, capacity: int, hit_rate: float) -> None:
+    cache = build(capacity, policy=policy)
     num_hits = sum(map(len, replay(cache)))
     num_blocks = sum(map(len, requests()))
     assert num_blocks == 288_500

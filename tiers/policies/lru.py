@@ -28,10 +28,11 @@ class Lru:
     def enter(self, copy: Copy) -> None:
         """As the newest, but for blocks before it that are here, too (only after a change of mode)."""
         entering: Copy | None = copy
-        while entering is not None and not entering.node.is_pinned:
+        while entering is not None:
             self.touch(entering)
             parent = entering.node.parent
-            entering = copy.level.of(parent) if parent is not None else None
+            before = None if parent is None else copy.level.of(parent)
+            entering = before if before in self._order else None
 
     def hold(self, copy: Copy) -> None:
         self._order.pop(copy, None)
