@@ -175,6 +175,8 @@ class TierSetting(models.Model):
 
     class Policy(models.TextChoices):
         LRU = "lru", "LRU"
+        S3FIFO = "s3fifo", "S3-FIFO"
+        ARC = "arc", "ARC"
 
     class WriteMode(models.TextChoices):
         WRITE_BACK = "write_back", "Write back: store when evicted"
@@ -183,7 +185,13 @@ class TierSetting(models.Model):
     engine = models.CharField(max_length=64)
     cache_tier = models.CharField(max_length=16, choices=CacheTier)
     desired_bytes = models.BigIntegerField(validators=[MinValueValidator(0)])
-    policy = models.CharField(max_length=16, choices=Policy, default=Policy.LRU)
+    policy = models.CharField(
+        max_length=16,
+        choices=Policy,
+        default=Policy.LRU,
+        help_text="Which block leaves first. LRU suits most; S3-FIFO and ARC keep what is used again where much is "
+        "used only once.",
+    )
     write_mode = models.CharField(max_length=16, choices=WriteMode, default=WriteMode.WRITE_BACK)
     applied_bytes = models.BigIntegerField(null=True, editable=False)
     applied_at = models.DateTimeField(null=True, editable=False)

@@ -14,6 +14,7 @@ from dashboard.models import TierChange, TierSetting
 from dashboard.services import tiers
 from dashboard.services.tiers import Wish
 from tests.dashboard.live_engine import BLOCK_BYTES, GIB, publish, take_messages
+from tiers import Policy
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("valkey")]
 
@@ -161,6 +162,14 @@ def test_the_second_of_two_admins_gets_a_sentence_and_overwrites_nothing(admin: 
 @pytest.mark.parametrize("seen", ["", "nonsense", '[1, "lru", "write_back"]'])
 def test_a_forged_record_of_what_was_seen_saves_nothing(admin: Client, cpu: TierSetting, seen: str) -> None:
     assert "so nothing was saved" in save(admin, cpu, size="3 GiB", seen=seen)
+
+
+@pytest.mark.parametrize("policy", tuple(Policy))
+def test_every_policy_that_the_tiers_know_can_be_chosen(admin: Client, cpu: TierSetting, policy: Policy) -> None:
+    save(admin, cpu, policy=policy.value)
+    cpu.refresh_from_db()
+    assert cpu.policy == policy
+    assert live(admin, "cpu")["policy"] == {"lru": "LRU", "s3fifo": "S3-FIFO", "arc": "ARC"}[policy]
 
 
 @pytest.mark.parametrize("policy", ["", "mru"])
