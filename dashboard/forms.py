@@ -10,9 +10,10 @@ from django.core import signing
 
 from dashboard.models import CacheTier, Retention, Source, TierSetting
 from dashboard.selectors.engines import LiveTier, fleet
-from dashboard.services.sources import check_url
+from dashboard.services.sources import check_not_ours, check_url
 from dashboard.services.tiers import Wish
 from dashboard.sizes import exact_size, format_size, parse_size
+from dashboard.sources.http import fetch
 
 _SALT = "dashboard.tiersetting.seen"
 
@@ -135,6 +136,8 @@ class SourceForm(forms.ModelForm[Source]):
     def _check_url(self, url: str) -> None:
         try:
             check_url(url)
+            if "url" in self.changed_data:
+                check_not_ours(url, fetch)
         except forms.ValidationError as error:
             self.add_error(None, error)
 

@@ -6,6 +6,7 @@ Knows nothing about which metrics engines have; adds nothing to them but the `en
 import hmac
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import redis
 from django.conf import settings
@@ -28,22 +29,33 @@ class EnginesCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         broker_up = GaugeMetricFamily("tierscope_broker_up", "1 where Valkey, the broker, could be read, else 0.")
         try:
-            texts = read_expositions(valkey.client())
+            engines = read_engines(valkey.client())
         except redis.RedisError:
-            texts = {}
+            engines = {}
             broker_up.add_metric([], 0)
         else:
             broker_up.add_metric([], 1)
         yield broker_up
-        yield from merge(texts)
+        yield runs(engines)
+        yield from merge({engine: told["exposition"] for engine, told in engines.items() if told.get("exposition")})
 
 
-def read_expositions(connection: redis.Redis) -> dict[str, str]:
-    """Exposition text by name of the engines alive; one that is loading has none yet."""
+def read_engines(connection: redis.Redis) -> dict[str, dict[str, Any]]:
+    """What the engines alive publish, by name; one that is loading has no exposition yet."""
     prefix = valkey.engine_key("")
     published = {key.removeprefix(prefix): connection.get(key) for key in valkey.engine_keys(connection)}
-    texts = {engine: json.loads(str(told)).get("exposition") for engine, told in published.items() if told}
-    return {engine: text for engine, text in texts.items() if text}
+    return {engine: json.loads(str(told)) for engine, told in published.items() if told}
+
+
+def runs(engines: Mapping[str, Mapping[str, Any]]) -> Metric:
+    """Names each run: so we recognise our own engines where somebody asks us to watch them (sources/watched.py)."""
+    labels = ["engine", "model_name", "boot_id"]
+    family = GaugeMetricFamily(
+        "tierscope_engine_info", "Always 1; boot_id names this run of the engine.", labels=labels
+    )
+    for engine, told in engines.items():
+        family.add_metric([engine, str(told.get("model_name", "")), str(told.get("boot_id", ""))], 1)
+    return family
 
 
 def merge(texts: Mapping[str, str]) -> Iterable[Metric]:

@@ -5,7 +5,7 @@ loses nor doubles a token. Knows nothing about retention or charts.
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
@@ -21,12 +21,12 @@ from dashboard.sources.embedded import Published, published
 from dashboard.sources.exposition import ExpositionError
 from dashboard.sources.http import ScrapeError, fetch
 from dashboard.sources.reading import Reading, readings, total_samples
+from dashboard.sources.watched import Fetch, read_watched
 
 CLAIM_SECONDS = 60  # longer than any scrape can take (http.TOTAL_SECONDS), so a claim ends only with its holder
 _ERROR_LENGTH = 1000
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
-Fetch = Callable[[str], str]
 Readings = tuple[list[Reading], list[str]]  # what was read, and sentences about what could not be
 
 
@@ -77,7 +77,7 @@ def record_embedded_now(*, now: datetime, connection: redis.Redis) -> bool:
 def _read(source: Source, now: datetime, connection: redis.Redis, fetch_text: Fetch) -> Readings:
     if source.kind == Source.Kind.EMBEDDED:
         return _read_embedded(source, connection, now)
-    adapted = read(fetch_text(source.url), source.kind)
+    adapted = read_watched(source.url, source.kind, connection, fetch_text)
     problems = [*adapted.problems]
     if not adapted.models:
         problems.append("The engine tells no prompt or cache counters yet.")

@@ -1,6 +1,5 @@
 """Reads a source now and tells what would be made of it. Records nothing: the scheduled scrapes do."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,11 +7,13 @@ from typing import Any
 import redis
 
 from dashboard.models import Source
+from dashboard.sources.adapter import Adapted
 from dashboard.sources.detection import read
 from dashboard.sources.embedded import published
 from dashboard.sources.exposition import ExpositionError
 from dashboard.sources.http import ScrapeError, fetch
 from dashboard.sources.summary import summary
+from dashboard.sources.watched import Fetch, read_watched
 
 
 @dataclass(frozen=True)
@@ -24,22 +25,19 @@ class Trial:
     problems: tuple[str, ...]
 
 
-def try_source(
-    source: Source, *, now: datetime, connection: redis.Redis, fetch_text: Callable[[str], str] = fetch
-) -> Trial:
+def try_source(source: Source, *, now: datetime, connection: redis.Redis, fetch_text: Fetch = fetch) -> Trial:
     """Takes at most as long as one scrape may take. Never raises for what the other side does."""
     try:
         if source.kind == Source.Kind.EMBEDDED:
             return _embedded(connection, now)
-        return _text(fetch_text(source.url), source.kind)
+        return _trial(read_watched(source.url, source.kind, connection, fetch_text))
     except (ScrapeError, ExpositionError) as error:
         return Trial(source.get_kind_display(), (), (str(error),))
     except redis.RedisError as error:
         return Trial(source.get_kind_display(), (), (f"Valkey cannot be reached ({type(error).__name__}).",))
 
 
-def _text(text: str, kind: str) -> Trial:
-    adapted = read(text, kind)
+def _trial(adapted: Adapted) -> Trial:
     told = summary(adapted)
     remarks = filter(None, (*adapted.problems, adapted.note))
     return Trial(Source.Kind(told["kind"]).label, tuple(told["engines"]), tuple(remarks))
@@ -48,7 +46,7 @@ def _text(text: str, kind: str) -> Trial:
 def _embedded(connection: redis.Redis, now: datetime) -> Trial:
     """Every run that is published, also those that ended within the last hour."""
     entries, problems = published(connection, now)
-    trials = [_text(entry.exposition, Source.Kind.TIERSCOPE) for entry in entries]
+    trials = [_trial(read(entry.exposition, Source.Kind.TIERSCOPE)) for entry in entries]
     return Trial(
         kind=Source.Kind.EMBEDDED.label,
         engines=tuple(engine for trial in trials for engine in trial.engines),

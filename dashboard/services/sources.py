@@ -1,11 +1,16 @@
-"""Every write of sources: the embedded one, and engines that somebody asks to be watched. Scrapes nothing."""
+"""Every write of sources: the embedded one, and engines that somebody asks to be watched. Records nothing."""
 
 from datetime import datetime
 from urllib.parse import urlsplit
 
+import redis
 from django.core.exceptions import ValidationError
 
+from dashboard import valkey
 from dashboard.models import Source
+from dashboard.sources.exposition import ExpositionError, parse
+from dashboard.sources.http import ScrapeError, fetch
+from dashboard.sources.watched import Fetch, OwnEngineError, refuse_own
 
 EMBEDDED_NAME = "embedded"
 EMBEDDED_INTERVAL_SECONDS = (
@@ -22,11 +27,14 @@ def ensure_embedded() -> Source:
     return source
 
 
-def add_source(name: str, url: str, *, kind: str, interval_seconds: int, now: datetime) -> Source:
+def add_source(
+    name: str, url: str, *, kind: str, interval_seconds: int, now: datetime, fetch_text: Fetch | None = None
+) -> Source:
     """Watches one more engine. Raises ValidationError with sentences for a person."""
     source = Source(name=name, url=url, kind=kind, interval_seconds=interval_seconds, due_at=now)
     check_url(url)
     source.full_clean()
+    check_not_ours(url, fetch_text or fetch)
     source.save()
     return source
 
@@ -34,6 +42,16 @@ def add_source(name: str, url: str, *, kind: str, interval_seconds: int, now: da
 def start_over(source: Source) -> None:
     """Its address or kind changed: the next reading is another engine's, so it is a baseline and not an increase."""
     source.runs.filter(boot_id="").delete()
+
+
+def check_not_ours(url: str, fetch_text: Fetch) -> None:
+    """Raises ValidationError where our own engines are told at `url`. What cannot be read now is read later."""
+    try:
+        refuse_own(parse(fetch_text(url)), valkey.client())
+    except OwnEngineError as own:
+        raise ValidationError({"url": str(own)}) from None
+    except (ScrapeError, ExpositionError, redis.RedisError):
+        return
 
 
 def check_url(url: str) -> None:

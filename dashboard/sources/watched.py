@@ -1,0 +1,49 @@
+"""Reads an engine that somebody asked to be watched, unless it is one of our own: those are recorded already.
+
+Our /metrics names the run of every engine, and so do we in Valkey: equal runs are the same engine, whatever the address
+is, a proxy or a federation included. Knows no database.
+"""
+
+from collections.abc import Callable
+
+import redis
+
+from dashboard import valkey
+from dashboard.sources.adapter import Adapted, adapt
+from dashboard.sources.detection import adapter_for
+from dashboard.sources.exposition import Exposition, ExpositionError, parse
+
+INFO = "tierscope_engine_info"  # labels engine and boot_id
+
+Fetch = Callable[[str], str]
+
+
+class OwnEngineError(ExpositionError):
+    """The text is our own /metrics, or holds a part of it."""
+
+
+def read_watched(url: str, kind: str, connection: redis.Redis, fetch_text: Fetch) -> Adapted:
+    """What is told at `url`. Raises ScrapeError, ExpositionError, or its OwnEngineError."""
+    exposition = parse(fetch_text(url))
+    refuse_own(exposition, connection)
+    return adapt(exposition, adapter_for(exposition, kind))
+
+
+def refuse_own(exposition: Exposition, connection: redis.Redis) -> None:
+    """Raises OwnEngineError with one sentence; redis.RedisError where it cannot be known."""
+    told = {
+        (sample.labels.get("boot_id"), sample.labels.get("engine"))
+        for sample in exposition.samples
+        if sample.name == INFO
+    }
+    ours = _own_boot_ids(connection) if told else frozenset()
+    if own := sorted(str(engine) for boot_id, engine in told if boot_id in ours):
+        raise OwnEngineError(
+            f"This address tells of this Tierscope's own engines ({', '.join(own)}): "
+            "they are recorded already and would be counted twice."
+        )
+
+
+def _own_boot_ids(connection: redis.Redis) -> frozenset[str]:
+    """Of every run within the last hour: an engine is published before it can be seen at /metrics."""
+    return frozenset(key.rsplit(":", 1)[1] for key in valkey.final_keys(connection))
