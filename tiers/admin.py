@@ -12,7 +12,7 @@ from tiers.errors import RefusedError
 from tiers.level import Level
 from tiers.limits import MachineLimits
 from tiers.names import TIERS, Policy, Tier, WriteMode
-from tiers.stats import ABSENT, CacheStats
+from tiers.stats import CacheStats, absent
 from tiers.writedown import write_down
 
 POLL_SECONDS = 0.002
@@ -156,7 +156,7 @@ class Admin:
 
     # -- figures -----------------------------------------------------------------------------------------------------
     def stats(self) -> CacheStats:
-        tiers = dict.fromkeys(TIERS, ABSENT)
+        tiers = {tier: absent(tier) for tier in TIERS}
         for level in self._parts.levels:
             used = level.num_blocks if level.rank else self._parts.gpu.slots.num_in_use
             tiers[level.tier] = level.stats(self._parts.config.block_size, used)

@@ -18,6 +18,7 @@ def audit(parts: Parts, leases: Iterable[Lease]) -> None:
     _check_gpu(parts, leases)
     for level in parts.levels:
         _check_level(parts, level)
+        _check_flows(parts, level)
     _check_host(parts)
 
 
@@ -67,6 +68,14 @@ def _check_level(parts: Parts, level: Level) -> None:
     level.eviction.check()
     if level.rank:
         assert not level.is_over or not level.eviction.victim(), f"{level.tier} is too full, and something could leave"
+
+
+def _check_flows(parts: Parts, level: Level) -> None:
+    assert level.flows.num_there == level.num_blocks, f"{level.tier} has other blocks than came and stayed"
+    for other in parts.levels:
+        went, came = level.flows.left.get(other.tier, 0), other.flows.entered.get(level.tier, 0)
+        assert went <= came, f"{went} blocks went from {level.tier} to {other.tier}, but {came} came"
+    assert len(level.dropped) <= level.capacity_blocks, f"{level.tier} remembers more dropped blocks than it may hold"
 
 
 def _check_host(parts: Parts) -> None:

@@ -243,6 +243,8 @@ class TieredCache:
     def _adopt(self, node: Node, slot: int) -> Copy:
         """A computed block becomes the gpu copy; exclusive tiers below give theirs up."""
         copy = self._gpu.level.add(node, Tier.GPU)
+        for level in self._ladder.levels:
+            level.flows.num_missed += level.dropped.take(node.key)
         copy.slot = slot
         copy.is_valid = True
         for other in node.live_copies()[1:]:

@@ -31,8 +31,8 @@ class Ladder:
         level.remove(copy, Exit.EVICTED)
         level.evicted[reason] += 1
         target = self._next(level)
-        if target is not None:
-            self._pass_down(copy, target)
+        has_moved = target is not None and self._pass_down(copy, target)
+        level.evicted_to(copy.node, target.tier if has_moved and target else None)
         self.settle(copy)
         self._forget_if_gone(copy.node, reason)
 
@@ -66,35 +66,38 @@ class Ladder:
                 level.errors["store"] += 1
             return True
         for level in wanted:
-            self._add(node, level, self._host.ref(host), copy.tier)
+            self._add(copy, level, self._host.ref(host))
         self._host.unref(host)
         return True
 
     def _next(self, level: Level) -> Level | None:
         return next((slower for slower in self.levels[level.rank + 1 :] if slower.capacity_blocks), None)
 
-    def _pass_down(self, copy: Copy, target: Level) -> None:
+    def _pass_down(self, copy: Copy, target: Level) -> bool:
+        """True if the target gets the block from here."""
         below = target.of(copy.node)
         if below is not None:
             if not target.writes_through:  # there, its place is that of its last use
                 target.eviction.enter(below)
         elif not target.writes_through or (copy.node.fastest is None and target.has_room):
             # What a tier that got every block as it filled has let go since was older than all that it kept.
-            self._move(copy, target)
+            return self._move(copy, target)
+        return False
 
-    def _move(self, copy: Copy, target: Level) -> None:
+    def _move(self, copy: Copy, target: Level) -> bool:
         host = self._bytes_of(copy)
         if host is None:
             target.errors["store"] += 1
-            return
-        self._add(copy.node, target, host, copy.tier)
+            return False
+        self._add(copy, target, host)
+        return True
 
-    def _add(self, node: Node, level: Level, host: HostSlot, source: Tier) -> None:
+    def _add(self, origin: Copy, level: Level, host: HostSlot) -> None:
         """Charge the block to the level; `host`, whose reference the copy takes over, has its bytes or will have."""
-        copy = level.add(node, source)
+        copy = level.add(origin.node, origin.tier, origin.level.tier)
         copy.host = host
         copy.holds = 1
-        if not node.is_pinned:
+        if not copy.node.is_pinned:
             level.eviction.enter(copy)
         if host.is_filled:
             self._filled(copy)
@@ -173,7 +176,7 @@ class Ladder:
         """(gpu copy without a slot, source): where the tier is exclusive, the block's charge leaves it now."""
         source = node.fastest
         assert source is not None
-        copy = self._gpu.level.add(node, source.tier)
+        copy = self._gpu.level.add(node, source.tier, source.level.tier)
         copy.holds, copy.waiters = 1, []
         source.holds += 1
         if not source.level.writes_through:

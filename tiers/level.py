@@ -3,6 +3,7 @@
 Knows nothing about the other tiers or how bytes move.
 """
 
+from tiers.flows import DROPPED, FREED, DroppedKeys, Flows
 from tiers.names import Policy, Tier, WriteMode
 from tiers.node import Copy, Node
 from tiers.policies import Exit, make_policy
@@ -27,6 +28,8 @@ class Level:
         self.write_mode = write_mode
         self.policy = policy
         self.eviction = make_policy(policy, capacity_bytes // block_bytes)
+        self.flows = Flows(tier)
+        self.dropped = DroppedKeys(0)
         self.resize(capacity_bytes)
         self.num_blocks = 0
         self.is_shrinking = False
@@ -39,6 +42,7 @@ class Level:
         self.capacity_bytes = capacity_bytes
         self.capacity_blocks = capacity_bytes // self.block_bytes
         self.eviction.resize(self.capacity_blocks)
+        self.dropped.resize(self.capacity_blocks)
 
     def set_policy(self, policy: Policy) -> None:
         """Who leaves next is decided by another policy; the blocks stay, in the order in which they would have left."""
@@ -70,16 +74,29 @@ class Level:
     def of(self, node: Node) -> Copy | None:
         return node.copies[self.rank]
 
-    def add(self, node: Node, source: Tier) -> Copy:
+    def add(self, node: Node, source: Tier, origin: Tier | None = None) -> Copy:
+        """`origin` is the tier that it came from; None: from the model, or it was found here."""
+        self.flows.enter(origin)
         copy = node.copies[self.rank] = Copy(node, self, source)
         self.num_blocks += 1
         return copy
 
     def remove(self, copy: Copy, leave: Exit = Exit.DROPPED) -> None:
+        """After `Exit.EVICTED` call `evicted_to`, once it is clear where it goes."""
         copy.node.copies[self.rank] = None
         copy.is_live = False
         self.num_blocks -= 1
         self.eviction.remove(copy, leave)
+        if leave is Exit.PROMOTED:
+            self.flows.leave(Tier.GPU)
+        elif leave is Exit.DROPPED:
+            self.flows.leave(DROPPED if copy.node.fastest is None else FREED)
+
+    def evicted_to(self, node: Node, target: Tier | None) -> None:
+        """What was removed to make room went there; None: nowhere."""
+        if target is None and node.fastest is None:
+            self.dropped.add(node.key)
+        self.flows.leave(target or (DROPPED if node.fastest is None else FREED))
 
     def stats(self, block_size: int, used_blocks: int) -> TierStats:
         return TierStats(
@@ -97,4 +114,7 @@ class Level:
             evicted_blocks=dict(self.evicted),
             errors=dict(self.errors),
             load_seconds=self.timer.read(),
+            entered_blocks=dict(self.flows.entered),
+            left_blocks=dict(self.flows.left),
+            missed_blocks=self.flows.num_missed,
         )

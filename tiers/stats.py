@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tiers.flows import origins_of, ways_out_of
 from tiers.names import Tier
 
 LOAD_BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
@@ -46,7 +47,8 @@ class TierStats:
     """One tier. `pinned_blocks` of the resident ones are being read; `used_bytes` of gpu also counts private blocks.
 
     `stored_*` came into the tier by a copy, `loaded_*` were copied from it to gpu. `evicted_blocks` left it, by why,
-    whether they moved to a slower tier or were dropped.
+    whether they moved to a slower tier or were dropped. `entered_blocks` and `left_blocks` are by where they came from
+    and went (`flows`); `missed_blocks` were computed again soon after the tier had dropped them.
     """
 
     capacity_bytes: int
@@ -63,14 +65,26 @@ class TierStats:
     evicted_blocks: Mapping[str, int]
     errors: Mapping[str, int]
     load_seconds: LoadSeconds
+    entered_blocks: Mapping[str, int]
+    left_blocks: Mapping[str, int]
+    missed_blocks: int
+
+    def check(self) -> None:
+        there = sum(self.entered_blocks.values()) - sum(self.left_blocks.values())
+        assert there == self.resident_blocks, f"{there} blocks came and stayed, {self.resident_blocks} are there"
 
 
-ABSENT = TierStats(
-    *(0,) * 11,
-    evicted_blocks=dict.fromkeys(EVICTION_REASONS, 0),
-    errors=dict.fromkeys(OPERATIONS, 0),
-    load_seconds=LoadSeconds(),
-)
+def absent(tier: Tier) -> TierStats:
+    """Of a tier that is not configured."""
+    return TierStats(
+        *(0,) * 11,
+        evicted_blocks=dict.fromkeys(EVICTION_REASONS, 0),
+        errors=dict.fromkeys(OPERATIONS, 0),
+        load_seconds=LoadSeconds(),
+        entered_blocks=dict.fromkeys(map(str, origins_of(tier)), 0),
+        left_blocks=dict.fromkeys(map(str, ways_out_of(tier)), 0),
+        missed_blocks=0,
+    )
 
 
 @dataclass(frozen=True)

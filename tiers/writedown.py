@@ -10,7 +10,7 @@ from tiers.assembly import Parts
 from tiers.disk import DiskStore
 from tiers.level import Level
 from tiers.names import Tier
-from tiers.node import Copy, Node
+from tiers.node import Copy
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ def write_down(parts: Parts, disk: DiskStore, level: Level, has_time: Callable[[
             level.errors["store"] += 1
             log.warning("the disk tier takes no more blocks at this stop: %s", error)
             break
-        _book(level, copy.node)
+        _book(level, copy)
         num_written += 1
     return num_written
 
@@ -64,8 +64,8 @@ def _write(parts: Parts, disk: DiskStore, copy: Copy, payload: memoryview) -> No
     disk.write(copy.node.key, copy.node.parent_key, copy.node.depth, payload)
 
 
-def _book(level: Level, node: Node) -> None:
-    copy = level.add(node, Tier.DISK)
+def _book(level: Level, origin: Copy) -> None:
+    copy = level.add(origin.node, Tier.DISK, origin.level.tier)
     copy.is_valid = True
     level.num_stored += 1
     level.eviction.touch(copy)
