@@ -207,17 +207,21 @@ class Engine:
         """A token for each chunk that is a sequence's last, in order."""
         if not plan.chunks:
             return []
+        began = self._clock()
         try:
-            return self._runner.run(plan.chunks)
+            tokens = self._runner.run(plan.chunks)
         except Exception as error:
             with self._state:
                 self._fail([chunk.sequence for chunk in plan.chunks], "compute", error)
             plan.chunks.clear()
             plan.has_moved = True
             return []
+        plan.seconds = self._clock() - began
+        return tokens
 
     def _postprocess(self, plan: Plan, tokens: list[int]) -> None:
         now, token_of = self._clock(), iter(tokens)
+        self._stats.ran(plan.num_prefill, plan.num_tokens, plan.seconds)
         for chunk in plan.chunks:
             try:
                 self._scheduler.computed(chunk)

@@ -26,12 +26,18 @@ class Chunk:
     block_ids: list[int]
     is_last: bool
 
+    @property
+    def is_prefill(self) -> bool:
+        """Tokens that were there before: a prompt's, or of what was generated until a preemption."""
+        return self.start < self.sequence.num_prompt or self.length > 1
+
 
 @dataclass(slots=True)
 class Plan:
     """One step in the making. `failed` are sequences that ended here, each with a sentence that says why.
 
     `is_short`: a running sequence lacks blocks, so nobody is admitted, who would take or hold those it waits for.
+    `seconds` is what the model took.
     """
 
     budget: int
@@ -39,6 +45,15 @@ class Plan:
     failed: list[tuple[Sequence, str]] = field(default_factory=list)
     is_short: bool = False
     has_moved: bool = False
+    seconds: float = 0.0
+
+    @property
+    def num_tokens(self) -> int:
+        return sum(chunk.length for chunk in self.chunks)
+
+    @property
+    def num_prefill(self) -> int:
+        return sum(chunk.length for chunk in self.chunks if chunk.is_prefill)
 
     def add(self, sequence: Sequence) -> None:
         length = min(self.budget, sequence.num_remaining)

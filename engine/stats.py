@@ -30,6 +30,9 @@ REQUEST_BOUNDS = (
     *(120.0, 240.0, 480.0, 960.0, 1920.0, 7680.0),
 )
 NO_TIER = "none"
+# A hit saves what many tokens more in a step cost. What a step costs however few they are (a decode's time: as much as
+# 15 to 25 more tokens) is paid with a hit, too: short steps would make computing look two or three times as dear.
+MIN_PREFILL_TOKENS = 64
 
 
 @dataclass(frozen=True)
@@ -67,13 +70,16 @@ class Histogram:
 class EngineCounters:
     """What happened since the engine started. At any moment `prompt_tokens == sum(hit_tokens) + computed_tokens`.
 
-    Queries and hits are tokens of requests that use the cache: `prefix_cache_*` looks at gpu, `external_*` at what
-    gpu did not have. `ttft` is by the slowest tier that the request read from, or "none".
+    Computing `prefill_tokens` of them took `prefill_seconds`, both in steps of MIN_PREFILL_TOKENS or more. Queries and
+    hits are tokens of requests that use the cache: `prefix_cache_*` looks at gpu, `external_*` at what gpu did not
+    have. `ttft` is by the slowest tier that the request read from, or "none".
     """
 
     prompt_tokens: int
     hit_tokens: Mapping[Tier, int]
     computed_tokens: int
+    prefill_tokens: int
+    prefill_seconds: float
     generated_tokens: int
     requests: Mapping[FinishReason, int]
     preemptions: int
@@ -127,6 +133,7 @@ class EngineStats:
     def __init__(self) -> None:
         self._prompt_tokens = self._computed_tokens = self._generated_tokens = 0
         self._preemptions = self._queries = 0
+        self._prefill_tokens, self._prefill_seconds = 0, 0.0
         self._hit_tokens = dict.fromkeys(TIERS, 0)
         self._requests: dict[FinishReason, int] = dict.fromkeys(FINISH_REASONS, 0)
         self._ttft = {name: Histogram(TTFT_BOUNDS) for name in (NO_TIER, *TIERS)}
@@ -144,6 +151,13 @@ class EngineStats:
         self._queries += admission.prompt_tokens if sequence.uses_cache else 0
         for tier, tokens in hit_tokens.items():
             self._hit_tokens[tier] += tokens
+
+    @_never_fails
+    def ran(self, num_prefill: int, num_tokens: int, seconds: float) -> None:
+        """A step computed `num_prefill` tokens of prompts among `num_tokens`; its seconds are shared by tokens."""
+        if num_prefill >= MIN_PREFILL_TOKENS:
+            self._prefill_tokens += num_prefill
+            self._prefill_seconds += seconds * num_prefill / num_tokens
 
     @_never_fails
     def token(self, sequence: Sequence, now: float) -> None:
@@ -171,6 +185,8 @@ class EngineStats:
             prompt_tokens=self._prompt_tokens,
             hit_tokens=dict(self._hit_tokens),
             computed_tokens=self._computed_tokens,
+            prefill_tokens=self._prefill_tokens,
+            prefill_seconds=self._prefill_seconds,
             generated_tokens=self._generated_tokens,
             requests=dict(self._requests),
             preemptions=self._preemptions,

@@ -123,12 +123,16 @@ class Ladder:
         host = self._host.take()
         if host is not None:
             copy.holds += 1
-            self._movers.drain(copy.slot, self._host.ref(host), lambda error, _: self._drained(copy, host, error))
+            self._movers.drain(
+                copy.slot, self._host.ref(host), lambda error, seconds: self._drained(copy, host, error, seconds)
+            )
         return host
 
-    def _drained(self, copy: Copy, host: HostSlot, error: Exception | None) -> None:
+    def _drained(self, copy: Copy, host: HostSlot, error: Exception | None, seconds: float) -> None:
         self._unhold(copy)
         waiting, host.waiting = host.waiting, []
+        for first in waiting[:1]:  # the fastest that wanted it; for the others the block lies in memory then
+            first.level.store_seconds += seconds
         host.is_filled = error is None
         for target in waiting:
             if error is None:
@@ -145,9 +149,10 @@ class Ladder:
             return
         if copy.source is Tier.GPU:
             copy.source = Tier.DISK  # it is in neither tier's memory now: the one it is charged to counts
-        self._movers.write(copy, self._host.ref(copy.host), lambda error, _: self._written(copy, error))
+        self._movers.write(copy, self._host.ref(copy.host), lambda error, seconds: self._written(copy, error, seconds))
 
-    def _written(self, copy: Copy, error: Exception | None) -> None:
+    def _written(self, copy: Copy, error: Exception | None, seconds: float) -> None:
+        copy.level.store_seconds += seconds
         host, copy.host = copy.host, None
         assert host is not None
         self._host.unref(host)  # the copy's own

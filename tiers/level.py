@@ -34,6 +34,7 @@ class Level:
         self.num_blocks = 0
         self.is_shrinking = False
         self.num_stored = self.num_loaded = 0
+        self.store_seconds = 0.0
         self.evicted = dict.fromkeys(EVICTION_REASONS, 0)
         self.errors = dict.fromkeys(OPERATIONS, 0)
         self.timer = LoadTimer()
@@ -114,6 +115,7 @@ class Level:
             evicted_blocks=dict(self.evicted),
             errors=dict(self.errors),
             load_seconds=self.timer.read(),
+            store_seconds=self.store_seconds,
             entered_blocks=dict(self.flows.entered),
             left_blocks=dict(self.flows.left),
             missed_blocks=self.flows.num_missed,

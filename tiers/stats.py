@@ -46,9 +46,10 @@ class LoadTimer:
 class TierStats:
     """One tier. `pinned_blocks` of the resident ones are being read; `used_bytes` of gpu also counts private blocks.
 
-    `stored_*` came into the tier by a copy, `loaded_*` were copied from it to gpu. `evicted_blocks` left it, by why,
-    whether they moved to a slower tier or were dropped. `entered_blocks` and `left_blocks` are by where they came from
-    and went (`flows`); `missed_blocks` were computed again soon after the tier had dropped them.
+    `stored_*` came into the tier by a copy, `loaded_*` were copied from it to gpu; `store_seconds` and `load_seconds`
+    are what those copies took on their threads. `evicted_blocks` left it, by why, whether they moved to a slower tier
+    or were dropped. `entered_blocks` and `left_blocks` are by where they came from and went (`flows`);
+    `missed_blocks` were computed again soon after the tier had dropped them.
     """
 
     capacity_bytes: int
@@ -65,6 +66,7 @@ class TierStats:
     evicted_blocks: Mapping[str, int]
     errors: Mapping[str, int]
     load_seconds: LoadSeconds
+    store_seconds: float
     entered_blocks: Mapping[str, int]
     left_blocks: Mapping[str, int]
     missed_blocks: int
@@ -81,6 +83,7 @@ def absent(tier: Tier) -> TierStats:
         evicted_blocks=dict.fromkeys(EVICTION_REASONS, 0),
         errors=dict.fromkeys(OPERATIONS, 0),
         load_seconds=LoadSeconds(),
+        store_seconds=0.0,
         entered_blocks=dict.fromkeys(map(str, origins_of(tier)), 0),
         left_blocks=dict.fromkeys(map(str, ways_out_of(tier)), 0),
         missed_blocks=0,

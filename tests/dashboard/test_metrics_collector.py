@@ -70,6 +70,8 @@ def test_the_names_of_the_design_are_all_there(rig: Rig) -> None:
     own = """prompt_tokens_total cached_prompt_tokens_total computed_prompt_tokens_total generated_tokens_total
         requests_total requests_running requests_waiting preemptions_total tier_capacity_bytes tier_used_bytes
         tier_resident_tokens tier_evicted_blocks_total tier_loaded_bytes_total tier_stored_bytes_total
+        tier_loaded_blocks_total tier_stored_blocks_total tier_store_seconds_total tier_entered_tokens_total
+        tier_left_tokens_total tier_missed_after_eviction_tokens_total prefill_tokens_total prefill_seconds_total
         tier_load_seconds_bucket tier_errors_total time_to_first_token_seconds_bucket
         inter_token_latency_seconds_bucket request_seconds_bucket"""
     vllm = """prompt_tokens_cached_by_source_total prompt_tokens_by_source_total prefix_cache_queries_total
@@ -116,6 +118,16 @@ def _check_identities(samples: Samples) -> None:
     assert total(samples, "vllm:prompt_tokens_cached_total") == hits
     assert total(samples, "vllm:external_prefix_cache_queries_total") == prompt - local
     assert 0 <= total(samples, "vllm:kv_cache_usage_perc") <= 1
+    _check_flows(samples)
+
+
+def _check_flows(samples: Samples) -> None:
+    def of(tier: str, name: str) -> float:
+        return sum(value for (n, labels), value in samples.items() if n == name and ("cache_tier", tier) in labels)
+
+    for tier in TIERS:
+        there = of(tier, "tierscope_tier_entered_tokens_total") - of(tier, "tierscope_tier_left_tokens_total")
+        assert there == of(tier, "tierscope_tier_resident_tokens"), tier
 
 
 def test_histograms_are_cumulative_and_agree_with_their_counts(rig: Rig) -> None:

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.sequence import Admission, blocks_for
-from engine.stats import REQUEST_BOUNDS, TTFT_BOUNDS, EngineStats, Histogram
+from engine.stats import MIN_PREFILL_TOKENS, REQUEST_BOUNDS, TTFT_BOUNDS, EngineStats, Histogram
+from tests.engine.harness import FakeClock, make_rig
 from tiers import TIERS, Tier
 
 
@@ -45,3 +46,22 @@ def test_blocks_hold_at_least_the_tokens_and_less_than_one_more(num_tokens: int,
 
 def test_new_counters_pass_their_own_check() -> None:
     EngineStats().counters().check()
+
+
+def test_computing_is_timed_in_long_steps_and_shared_with_the_decodes_beside_it() -> None:
+    stats = EngineStats()
+    stats.ran(num_prefill=MIN_PREFILL_TOKENS - 1, num_tokens=200, seconds=9.0)
+    stats.ran(num_prefill=0, num_tokens=8, seconds=9.0)
+    assert (stats.counters().prefill_tokens, stats.counters().prefill_seconds) == (0, 0.0)
+    stats.ran(num_prefill=192, num_tokens=200, seconds=1.0)
+    assert stats.counters().prefill_tokens == 192
+    assert stats.counters().prefill_seconds == pytest.approx(0.96)
+
+
+def test_an_engine_times_the_prompts_that_it_computes_and_not_what_it_reuses_or_decodes() -> None:
+    rig = make_rig(gpu=64, max_num_batched_tokens=80, clock=FakeClock(tick=0.5))
+    rig.ask("cold", [number % 90 for number in range(100)], max_tokens=20)
+    rig.ask("warm", [number % 90 for number in range(100)], max_tokens=20)
+    counters = rig.engine.snapshot().counters
+    assert counters.prefill_tokens == 80, "the other 20 were too few to tell what a token costs"
+    assert counters.prefill_seconds == pytest.approx(0.5)
