@@ -6,6 +6,7 @@ import pytest
 from django.contrib.auth import authenticate
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.http import HttpRequest
 
 from dashboard.services.accounts import ensure_admin
 
@@ -18,7 +19,7 @@ def password(home: Path) -> str:
 
 def test_the_first_start_makes_an_administrator_with_a_random_password(tmp_path: Path) -> None:
     assert ensure_admin(tmp_path)
-    user = authenticate(username="admin", password=password(tmp_path))
+    user = authenticate(HttpRequest(), username="admin", password=password(tmp_path))
     assert isinstance(user, User)
     assert user.is_superuser
     assert len(password(tmp_path)) >= 16
@@ -38,8 +39,8 @@ def test_a_later_start_keeps_a_password_that_was_changed(tmp_path: Path, monkeyp
     monkeypatch.setattr("getpass.getpass", lambda prompt="": next(answers))
     call_command("changepassword", "admin")
     assert not ensure_admin(tmp_path)
-    assert authenticate(username="admin", password="a new long password")
-    assert not authenticate(username="admin", password=password(tmp_path))
+    assert authenticate(HttpRequest(), username="admin", password="a new long password")
+    assert not authenticate(HttpRequest(), username="admin", password=password(tmp_path))
 
 
 def test_where_there_is_a_superuser_of_another_name_nothing_is_made(tmp_path: Path) -> None:
@@ -60,4 +61,4 @@ def test_a_new_database_beside_an_old_password_file_takes_the_password_from_it(t
     old = password(tmp_path)
     User.objects.all().delete()
     assert ensure_admin(tmp_path)
-    assert authenticate(username="admin", password=old)
+    assert authenticate(HttpRequest(), username="admin", password=old)
