@@ -1,4 +1,9 @@
-"""/healthz: are the parts alive that an answer needs? JSON for people, the status code for probes. Tells no secrets."""
+"""/healthz: are the parts alive that an answer needs? JSON for people, the status code for probes. Tells no secrets.
+
+An engine says every second that it is there, and counts as gone `ENGINE_TTL_SECONDS` after it was last heard: for that
+long a killed one may still be called ready, and `heard_seconds_ago` says how old the news is. A shorter time would call
+an engine down whose machine is merely busy; requests notice a dead one by themselves, and are run again.
+"""
 
 import time
 from typing import Any
@@ -10,7 +15,7 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
 
 from dashboard import valkey
-from dashboard.selectors.engines import Fleet, fleet
+from dashboard.selectors.engines import Fleet, LiveEngine, fleet
 
 
 @login_not_required
@@ -45,10 +50,21 @@ def _database() -> dict[str, Any]:
 
 
 def _engine(live: Fleet) -> dict[str, Any]:
-    states = {
-        engine.name: {"status": engine.status, "model_name": engine.model_name, "progress": engine.progress_text}
-        for engine in live.engines.values()
-    }
+    states = {engine.name: _state(engine) for engine in live.engines.values()}
     is_ready = any(engine.status == "ready" for engine in live.engines.values())
     problem = {} if is_ready else {"problem": live.problem or "No engine is ready."}
     return {"ok": is_ready, "engines": states, **problem}
+
+
+def _state(engine: LiveEngine) -> dict[str, Any]:
+    state = {"status": engine.status, "model_name": engine.model_name, "progress": engine.progress_text}
+    return state | {"heard_seconds_ago": _heard_seconds_ago(engine.name)}
+
+
+def _heard_seconds_ago(engine: str) -> float | None:
+    """By Valkey's clock, which counts the key's life down; None where it cannot be asked, or the key went just now."""
+    try:
+        left_ms = valkey.client().pttl(valkey.engine_key(engine))
+    except redis.RedisError:
+        return None
+    return round(valkey.ENGINE_TTL_SECONDS - left_ms / 1000, 1) if left_ms >= 0 else None

@@ -1,6 +1,7 @@
 """Every setting of the Django project. A wrong environment variable fails at start with its name."""
 
 import hashlib
+import logging
 import secrets
 import tempfile
 from datetime import timedelta
@@ -237,14 +238,24 @@ CONTENT_SECURITY_POLICY = {
 
 # -- Logging ----------------------------------------------------------------------------------------------------------
 _LEVELS = validate.OneOf(["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """A probe that asks every few seconds says itself what it found; 503 means that something is down, not an error."""
+    path = getattr(getattr(record, "request", None), "path", "")
+    return (path, getattr(record, "status_code", 0)) != ("/healthz", 503)
+
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "filters": {"news": {"()": "django.utils.log.CallbackFilter", "callback": _is_news}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.str("TIERSCOPE_LOG_LEVEL", "INFO", validate=_LEVELS)},
     # A task a second asks what is due: its comings and goings are no news, its failures are errors.
     "loggers": {
         name: {"level": "WARNING"} for name in ("httpx", "celery.worker.strategy", "celery.beat", "celery.app.trace")
-    },
+    }
+    | {"django.request": {"filters": ["news"]}},
 }

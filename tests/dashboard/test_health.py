@@ -47,11 +47,22 @@ def test_an_engine_that_loads_is_not_ready_and_tells_how_far_it_is() -> None:
     status, told = health()
 
     assert status == 503
-    assert told["engine"]["engines"]["local"] == {
-        "status": "loading",
-        "model_name": "m",
-        "progress": "reading weights",
-    }
+    engine = told["engine"]["engines"]["local"]
+    assert (engine["status"], engine["model_name"], engine["progress"]) == ("loading", "m", "reading weights")
+
+
+@pytest.mark.usefixtures("valkey")
+def test_how_old_the_news_of_an_engine_are_is_told() -> None:
+    publish("ready")
+    names.client().pexpire(names.engine_key("local"), 2000)
+    heard = health()[1]["engine"]["engines"]["local"]["heard_seconds_ago"]
+    assert 3.0 <= heard <= 4.0
+
+
+@pytest.mark.usefixtures("valkey")
+def test_a_probe_that_finds_something_down_is_no_error_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    assert health()[0] == 503
+    assert caplog.records == []
 
 
 def test_without_a_broker_it_is_503_and_says_so(settings: Any) -> None:
