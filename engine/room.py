@@ -10,6 +10,7 @@ from engine.engine_config import EngineConfig
 from engine.request import GenerationRequest, RequestError
 from engine.sequence import Sequence, blocks_for
 from tiers import RefusedError
+from tiers.sizes import in_words
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ class Room:
         floor = self.floor(unfinished)
         if capacity_bytes < floor.num_bytes:
             raise RefusedError(
-                f"The gpu tier cannot shrink to {capacity_bytes:,} bytes now: at least {floor.num_bytes:,} bytes "
-                f"({floor.num_blocks} blocks) are needed, because {floor.reason}."
+                f"The gpu tier cannot shrink to {in_words(capacity_bytes)} now: at least {in_words(floor.num_bytes)}, "
+                f"{floor.num_blocks:,} blocks, are needed, because {floor.reason}."
             )
 
     def resized(self, capacity_bytes: int) -> None:

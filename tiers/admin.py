@@ -12,6 +12,7 @@ from tiers.errors import RefusedError
 from tiers.level import Level
 from tiers.limits import MachineLimits
 from tiers.names import TIERS, Policy, Tier, WriteMode
+from tiers.sizes import in_words
 from tiers.stats import CacheStats, absent
 from tiers.writedown import write_down
 
@@ -67,7 +68,7 @@ class Admin:
     def resize(self, tier: Tier, capacity_bytes: int) -> None:
         level = self._level(tier)
         if capacity_bytes < 0:
-            raise RefusedError(f"The {tier} tier cannot have {capacity_bytes:,} bytes; expected 0 or more.")
+            raise RefusedError(f"The {tier} tier cannot have {in_words(capacity_bytes)}; expected 0 or more.")
         if capacity_bytes > level.capacity_bytes:
             self._refuse_above_limit(level, capacity_bytes)
         if level.rank == 0:
@@ -83,8 +84,8 @@ class Admin:
     def _resize_gpu(self, level: Level, capacity_bytes: int) -> None:
         if capacity_bytes < level.block_bytes:
             raise RefusedError(
-                f"The gpu tier cannot have {capacity_bytes:,} bytes; attention needs at least one block "
-                f"({level.block_bytes:,} bytes)."
+                f"The gpu tier cannot have {in_words(capacity_bytes)}; attention needs at least one block, "
+                f"{in_words(level.block_bytes)}."
             )
         self._parts.gpu.resize(capacity_bytes)
         self.continue_gpu_resize()
@@ -103,7 +104,7 @@ class Admin:
         max_bytes = self.max_bytes(level.tier)
         if capacity_bytes > max_bytes:
             raise RefusedError(
-                f"The {level.tier} tier cannot have {capacity_bytes:,} bytes; at most {max_bytes:,} bytes are "
+                f"The {level.tier} tier cannot have {in_words(capacity_bytes)}; at most {in_words(max_bytes)} are "
                 f"possible now: {self._limits.why(level.tier)}."
             )
 

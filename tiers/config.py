@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tiers.names import TIERS, Policy, Tier, WriteMode
+from tiers.sizes import in_words
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,6 @@ class CacheConfig:
             raise ValueError(f"num_transfer_threads is {self.num_transfer_threads}; expected 0, 1 or 2.")
         if self.tiers[0].capacity_bytes < self.slab.num_bytes:
             raise ValueError(
-                f"The gpu tier has {self.tiers[0].capacity_bytes:,} bytes; expected at least one block "
-                f"({self.slab.num_bytes:,} bytes)."
+                f"The gpu tier has {in_words(self.tiers[0].capacity_bytes)}; expected at least one block, "
+                f"{in_words(self.slab.num_bytes)}."
             )

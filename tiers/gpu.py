@@ -8,6 +8,7 @@ from tiers.lease import Lease
 from tiers.level import Level
 from tiers.node import Copy
 from tiers.pool import BlockPool
+from tiers.sizes import in_words
 from tiers.slots import Slots
 
 # Blocks moved out of the way of a shrinking pool in one step: 64 × 0.7 MiB take about 10 ms.
@@ -63,17 +64,17 @@ class Gpu:
         """The new limit holds at once; the pool itself shrinks by `shrink`, when no slot beyond is in use."""
         num_blocks = capacity_bytes // self.level.block_bytes
         if num_blocks > self.slots.num_total:
-            self._grow(num_blocks)
+            self._grow(num_blocks, capacity_bytes)
         self.slots.set_limit(num_blocks)
         self.level.resize(capacity_bytes)
         self.level.is_shrinking = num_blocks < self.slots.num_total
 
-    def _grow(self, num_blocks: int) -> None:
+    def _grow(self, num_blocks: int, capacity_bytes: int) -> None:
         try:
             self.pool.resize(num_blocks)
         except MemoryError as error:
             raise RefusedError(
-                f"The gpu tier stays as it is, the device cannot give {num_blocks} blocks: {error}."
+                f"The gpu tier stays as it is, the device cannot give {in_words(capacity_bytes)}: {error}."
             ) from error
         self.slots.grow(num_blocks)
 

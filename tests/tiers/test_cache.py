@@ -182,7 +182,7 @@ def test_a_size_that_the_machine_cannot_give_is_refused_and_the_old_one_stays(tm
 def test_a_reservation_that_is_too_small_refuses_growth() -> None:
     pool = MemoryPool(SLAB, 4, max_bytes=6 * SLAB.num_bytes)
     cache = TieredCache(config(gpu=4), pool, memory=EndlessMachine())
-    with pytest.raises(RefusedError, match="the device cannot give 7 blocks"):
+    with pytest.raises(RefusedError, match="the device cannot give 448 bytes: 7 blocks were asked for; 6 is what"):
         cache.resize(Tier.GPU, 7 * SLAB.num_bytes)
     assert cache.stats()[Tier.GPU].capacity_blocks == pool.num_blocks == 4
 
