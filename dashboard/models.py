@@ -75,6 +75,18 @@ class Series(models.Model):
         EVICTED_BLOCKS = "evicted_blocks"  # by cache_tier, detail = reason
         LOADED_BYTES = "loaded_bytes"  # by cache_tier
         STORED_BYTES = "stored_bytes"  # by cache_tier
+        LOADED_BLOCKS = "loaded_blocks"  # by cache_tier
+        STORED_BLOCKS = "stored_blocks"  # by cache_tier
+        LOAD_TIMES = "load_times"  # by cache_tier, detail = le; loads of a block that fell into this bucket
+        LOAD_MICROSECONDS = "load_microseconds"  # by cache_tier
+        STORE_MICROSECONDS = "store_microseconds"  # by cache_tier
+        TIER_ERRORS = "tier_errors"  # by cache_tier, detail = load or store
+        SKIPPED_TOKENS = "load_skipped_tokens"  # by cache_tier: computed although the tier had them
+        ENTERED_TOKENS = "entered_tokens"  # by cache_tier, detail = where from
+        LEFT_TOKENS = "left_tokens"  # by cache_tier, detail = where to
+        MISSED_TOKENS = "missed_tokens"  # by cache_tier: computed again soon after the tier had dropped them
+        PREFILL_TOKENS = "prefill_tokens"  # the computed tokens that were timed
+        PREFILL_MICROSECONDS = "prefill_microseconds"
         TTFT = (
             "ttft"  # by cache_tier ("" = none read), detail = le; requests that fell into this bucket, not cumulative
         )

@@ -13,6 +13,8 @@ Metric = Series.Metric
 HIT_TIERS = tuple(CacheTier.values)
 MAX_SERIES = 5_000  # an engine has about a hundred a model; a label that never repeats would fill the database
 _LARGEST = 2**62  # a 64-bit column holds it, and twice it
+_WORDS = {Metric.TTFT.value: "time to first token", Metric.LOAD_TIMES.value: "load times"}
+HISTOGRAMS = frozenset(_WORDS)
 _GAUGES = frozenset({Metric.RESIDENT_TOKENS, Metric.CAPACITY_TOKENS, Metric.USED_BYTES, Metric.CAPACITY_BYTES})
 
 
@@ -40,13 +42,17 @@ class FixedTier:
 
 @dataclass(frozen=True)
 class Rule:
-    """Samples called `name` (canonical) with the labels `where` add up to `metric`, by engine, model, tier, detail."""
+    """Samples called `name` (canonical) with the labels `where` add up to `metric`, by engine, model, tier, detail.
+
+    What is stored is the sample times `scale`, as an integer.
+    """
 
     name: str
     metric: Metric
     tier: TierLabel | FixedTier = FixedTier()
     detail_label: str = ""
     where: tuple[tuple[str, str], ...] = ()
+    scale: int = 1
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         return all(labels.get(name) == value for name, value in self.where)
@@ -99,18 +105,18 @@ class _Sums:
     spoiled: set[Key] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
 
-    def add(self, key: Key, sample: Sample) -> None:
-        if not (math.isfinite(sample.value) and 0 <= sample.value <= _LARGEST):
+    def add(self, key: Key, sample: Sample, scale: int) -> None:
+        if not (math.isfinite(sample.value) and 0 <= sample.value * scale <= _LARGEST):
             self.spoiled.add(key)
             self.problems.append(
                 f"{sample.name} is {sample.value}, which is no count: {key.metric} is skipped this time."
             )
         else:
-            self.values[key] += sample.value
+            self.values[key] += sample.value * scale
 
     def whole(self) -> dict[Key, int]:
         """The sums that can be trusted. A histogram without one of its buckets would move counts to its neighbour."""
-        histograms = {_histogram(key) for key in self.spoiled if key.metric == Metric.TTFT}
+        histograms = {_histogram(key) for key in self.spoiled if key.metric in HISTOGRAMS}
         return {
             key: round(value)
             for key, value in self.values.items()
@@ -134,7 +140,7 @@ def adapt(exposition: Exposition, adapter: Adapter) -> Adapted:
     for sample in _once(exposition.samples, rules, sums.problems):
         for rule in rules[sample.name]:
             if rule.matches(sample.labels):
-                sums.add(_key(adapter, rule, sample.labels), sample)
+                sums.add(_key(adapter, rule, sample.labels), sample, rule.scale)
     if len(sums.values) > MAX_SERIES:
         raise ExpositionError(f"The engine tells {len(sums.values):,} series; at most {MAX_SERIES:,} are recorded.")
     values = _split_histograms(sums.whole(), sums.problems)
@@ -163,7 +169,7 @@ def _key(adapter: Adapter, rule: Rule, labels: Mapping[str, str]) -> Key:
 def _detail(rule: Rule, labels: Mapping[str, str]) -> str:
     """A bucket's bound in one spelling: "1", "1.0" and "1e0" are the same."""
     value = _clean(labels.get(rule.detail_label, ""))
-    if rule.metric == Metric.TTFT:
+    if rule.metric in HISTOGRAMS:
         with suppress(ValueError):
             return "+Inf" if math.isinf(float(value)) else f"{float(value):g}"
     return value[:32]
@@ -197,12 +203,12 @@ def _once(samples: Iterable[Sample], names: Mapping[str, object], problems: list
 
 
 def _split_histograms(values: dict[Key, int], problems: list[str]) -> dict[Key, int]:
-    """Cumulative buckets become the number of requests that fell into each."""
-    plain = {key: value for key, value in values.items() if key.metric != Metric.TTFT}
-    groups: dict[tuple[str, str, str], list[tuple[float, Key]]] = defaultdict(list)
+    """Cumulative buckets become the number of observations that fell into each."""
+    plain = {key: value for key, value in values.items() if key.metric not in HISTOGRAMS}
+    groups: dict[Key, list[tuple[float, Key]]] = defaultdict(list)
     for key in values.keys() - plain.keys():
         try:
-            groups[key.engine, key.model_name, key.cache_tier].append((float(key.detail), key))
+            groups[_histogram(key)].append((float(key.detail), key))
         except ValueError:
             problems.append(f"le={key.detail!r} is no bucket bound: it is skipped.")
     for group in groups.values():
@@ -216,7 +222,7 @@ def _differences(group: list[tuple[float, Key]], values: dict[Key, int], problem
         split[key] = values[key] - below
         below = values[key]
     if any(value < 0 for value in split.values()):
-        problems.append("A time-to-first-token histogram is not cumulative: it is skipped this time.")
+        problems.append(f"The histogram of {_WORDS[group[0][1].metric]} is not cumulative: it is skipped this time.")
         return {}
     return split
 

@@ -9,6 +9,7 @@ from dashboard.sources.adapter import Adapter, FixedTier, Metric, Rule, TierLabe
 
 GPU, CPU, DISK, REMOTE, UNATTRIBUTED = (FixedTier(tier) for tier in CacheTier.values)
 _OWN_TIER = TierLabel("cache_tier", {tier: tier for tier in ("gpu", "cpu", "disk", "remote")})
+_MICROSECONDS = 1_000_000  # seconds are stored as integers, too
 _OWN_TTFT_TIER = TierLabel("cache_tier", {**_OWN_TIER.tiers, "none": ""})
 
 TIERSCOPE = Adapter(
@@ -29,6 +30,18 @@ TIERSCOPE = Adapter(
         Rule("tierscope_tier_evicted_blocks", Metric.EVICTED_BLOCKS, _OWN_TIER, "reason"),
         Rule("tierscope_tier_loaded_bytes", Metric.LOADED_BYTES, _OWN_TIER),
         Rule("tierscope_tier_stored_bytes", Metric.STORED_BYTES, _OWN_TIER),
+        Rule("tierscope_tier_loaded_blocks", Metric.LOADED_BLOCKS, _OWN_TIER),
+        Rule("tierscope_tier_stored_blocks", Metric.STORED_BLOCKS, _OWN_TIER),
+        Rule("tierscope_tier_load_seconds_bucket", Metric.LOAD_TIMES, _OWN_TIER, "le"),
+        Rule("tierscope_tier_load_seconds_sum", Metric.LOAD_MICROSECONDS, _OWN_TIER, scale=_MICROSECONDS),
+        Rule("tierscope_tier_store_seconds", Metric.STORE_MICROSECONDS, _OWN_TIER, scale=_MICROSECONDS),
+        Rule("tierscope_tier_errors", Metric.TIER_ERRORS, _OWN_TIER, "op"),
+        Rule("tierscope_tier_load_skipped_tokens", Metric.SKIPPED_TOKENS, _OWN_TIER),
+        Rule("tierscope_tier_entered_tokens", Metric.ENTERED_TOKENS, _OWN_TIER, "origin"),
+        Rule("tierscope_tier_left_tokens", Metric.LEFT_TOKENS, _OWN_TIER, "to"),
+        Rule("tierscope_tier_missed_after_eviction_tokens", Metric.MISSED_TOKENS, _OWN_TIER),
+        Rule("tierscope_prefill_tokens", Metric.PREFILL_TOKENS),
+        Rule("tierscope_prefill_seconds", Metric.PREFILL_MICROSECONDS, scale=_MICROSECONDS),
         Rule("tierscope_time_to_first_token_seconds_bucket", Metric.TTFT, _OWN_TTFT_TIER, "le"),
     ),
 )
