@@ -12,8 +12,6 @@ _ENGINE_THREADS = 128
 _WORKER_THREADS = 4
 # Celery warns every root; messages are JSON, and in a container root is nobody special.
 _ROOT_IS_MEANT = "ignore:You're running the worker with superuser privileges"
-# Open event streams would hold a stop for ever.
-_WEB_DRAIN_SECONDS = 5
 
 
 def command(name: str) -> list[str]:
@@ -22,22 +20,13 @@ def command(name: str) -> list[str]:
         case "valkey":
             return server_command(settings.VALKEY_SOCKET, settings.TIERSCOPE_HOME / "valkey")
         case "web":
-            return _web()
+            return [sys.executable, "-m", "dashboard.web_server"]
         case "engine":
             queue = f"engine.{settings.ENGINE_NAME}"
             return _celery_worker(queue, f"engine-{settings.ENGINE_NAME}", _ENGINE_THREADS)
         case "worker":
             return _celery_worker("default", "worker", _WORKER_THREADS)
     raise ValueError(f"“{name}” is not a process; choose one of {', '.join(NAMES)}.")
-
-
-def _web() -> list[str]:
-    return [
-        *(sys.executable, "-m", "uvicorn", "dashboard.asgi:application"),
-        *("--host", settings.BIND, "--port", str(settings.PORT)),
-        *("--lifespan", "off", "--no-access-log", "--log-level", "warning"),
-        *("--timeout-graceful-shutdown", str(_WEB_DRAIN_SECONDS)),
-    ]
 
 
 def _celery_worker(queue: str, name: str, num_threads: int) -> list[str]:

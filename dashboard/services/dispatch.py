@@ -16,7 +16,7 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
-from dashboard import jobs, streams, valkey
+from dashboard import jobs, stopping, streams, valkey
 from dashboard.api.directory import EngineDirectory
 from dashboard.celery import app
 from dashboard.jobs import Job
@@ -61,11 +61,17 @@ class Dispatcher:
     """One a web process."""
 
     def __init__(
-        self, directory: EngineDirectory, limits: Limits, *, clock: Callable[[], float] = time.monotonic
+        self,
+        directory: EngineDirectory,
+        limits: Limits,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        must_end: Callable[[], bool] = stopping.process.must_end,
     ) -> None:
         self._directory = directory
         self._limits = limits
         self._clock = clock
+        self._must_end = must_end
         self._num_waiting = 0
 
     async def answer(self, job: Job, *, can_restart: bool = False) -> AsyncGenerator[Event, None]:
@@ -95,6 +101,8 @@ class Dispatcher:
         """The least loaded engine that serves `model`; waits up to `patience` seconds for one that is loading."""
         until, is_fresh = self._clock() + patience, False
         while True:
+            if self._must_end():
+                raise _stopping()
             try:
                 told = await self._directory.engines(valkey.async_client(), fresh=is_fresh)
                 engines = list(told.values())
@@ -131,7 +139,7 @@ class Dispatcher:
                     is_over = event["type"] == "done"
                     yield event
         except DispatchError as refused:
-            is_over = refused.code != "not_started"
+            is_over = refused.code not in ("not_started", "stopping")
             raise
         finally:
             waiting.end()
@@ -148,6 +156,8 @@ class Dispatcher:
         sent_at = heard_at = self._clock()
         boot_id: str | None = None
         async for event in streams.read(valkey.async_client(), job.run_id):
+            if self._must_end() and (event is None or event["type"] == "token"):
+                raise _stopping()
             if event is None:
                 await self._check(job, engine, boot_id, silent_seconds=self._clock() - heard_at)
                 if boot_id is None and self._clock() - sent_at > self._limits.start_seconds:
@@ -233,6 +243,12 @@ def _interrupted() -> DispatchError:
         "The engine worker that answered this request went away before it was done; send the request again.",
         code="worker_lost",
         retry_after_seconds=5,
+    )
+
+
+def _stopping() -> DispatchError:
+    return DispatchError(
+        503, "This server is stopping; send the request again.", code="stopping", retry_after_seconds=5
     )
 
 

@@ -10,11 +10,13 @@ import redis
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 
-from dashboard import valkey
+from dashboard import stopping, valkey
 from dashboard.views.answers import LOG_IN_FIRST, refusal
 
 # A comment now and then keeps proxies from closing an idle stream and shows us that the browser is gone.
 _HEARTBEAT_SECONDS = 8
+# An open page must not hold up a web process that is asked to stop.
+_LOOK_SECONDS = 1
 # Then the browser reconnects by itself: a stream does not outlive its session for long.
 _LONGEST_SECONDS = 15 * 60
 
@@ -39,8 +41,11 @@ async def _ticks() -> AsyncIterator[str]:
             await channel.subscribe(valkey.TICK_CHANNEL)
             await channel.get_message(timeout=_HEARTBEAT_SECONDS)  # the confirmation: from here on nothing is missed
             yield "event: hello\ndata: {}\n\n"
-            while time.monotonic() < ends_at:
-                message = await channel.get_message(ignore_subscribe_messages=True, timeout=_HEARTBEAT_SECONDS)
-                yield "event: tick\ndata: {}\n\n" if message else ": still here\n\n"
+            said_at = time.monotonic()
+            while time.monotonic() < ends_at and not stopping.process.has_begun():
+                message = await channel.get_message(ignore_subscribe_messages=True, timeout=_LOOK_SECONDS)
+                if message or time.monotonic() - said_at >= _HEARTBEAT_SECONDS:
+                    yield "event: tick\ndata: {}\n\n" if message else ": still here\n\n"
+                    said_at = time.monotonic()
     except (redis.RedisError, OSError):
         yield "event: lost\ndata: {}\n\n"

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import httpx
@@ -145,6 +146,44 @@ def test_a_worker_that_is_asked_to_stop_finishes_what_it_runs(stack: Stack) -> N
     assert published(stack) == {}
     last = json.loads(str(stack.valkey().get(f"ts:final:local:{boot_id}")))
     assert last["status"] == "stopping"
+
+
+def test_a_web_process_that_is_asked_to_stop_finishes_short_answers_and_says_so_in_long_ones(stack: Stack) -> None:
+    long = stream(stack, words=900, pause=0.05)
+    next(iter(long))
+    whole = in_background(lambda: stack.openai().chat.completions.create(**body(words=900, pause=0.05)))
+    short = in_background(lambda: stack.openai().chat.completions.create(**body(words=20, pause=0.1)))
+    stack.wait_until(lambda: published(stack).get("requests_running") == 3, "they run")
+    stack.processes["web"].send_signal(signal.SIGTERM)
+
+    with pytest.raises(openai.APIError, match="is stopping; send the request again"):
+        list(long)
+    assert short.result(10).choices[0].finish_reason == "length"
+    error = whole.exception(10)
+    assert isinstance(error, openai.InternalServerError)
+    assert "is stopping" in error.message
+    assert int(error.response.headers["Retry-After"]) > 0
+    stack.kill("web", signal.SIGTERM)
+    stack.wait_until(lambda: published(stack).get("requests_running") == 0, "the engine was told", 5)
+
+
+def test_an_open_page_does_not_hold_up_the_stop_of_the_web_process(stack: Stack) -> None:
+    with closing(logged_in(stack)) as page, page.stream("GET", "/events") as events:
+        lines = events.iter_lines()
+        assert next(line for line in lines if line.startswith("event:")) == "event: hello"
+        asked_at = time.monotonic()
+        stack.processes["web"].send_signal(signal.SIGTERM)
+        assert [line for line in lines if line.startswith("event:")] == []
+    stack.kill("web", signal.SIGTERM)
+    assert time.monotonic() - asked_at < 4.5, "that is as long as the patience with answers"
+
+
+def logged_in(stack: Stack) -> httpx.Client:
+    page = httpx.Client(base_url=stack.base_url, timeout=10, follow_redirects=True)
+    page.get("/login/")
+    form = {"username": "admin", "password": stack.admin_password, "csrfmiddlewaretoken": page.cookies["csrftoken"]}
+    page.post("/login/", data=form, headers={"Referer": stack.base_url}).raise_for_status()
+    return page
 
 
 def test_a_restarted_broker_is_found_again_by_everybody(stack: Stack) -> None:

@@ -6,7 +6,6 @@ Real launcher, real preparation, real supervisord; its programs are cheap, so th
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,40 +16,12 @@ import pytest
 
 from scripts import environment, launcher
 from scripts.launcher import Launcher
+from tests.scripts.started import Start
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = "first: sleep 1000\nsecond: sleep 1000\n"
-MAIN = "import sys; from pathlib import Path; from scripts.run import main; sys.exit(main(Path(sys.argv[1])))"
 # A start takes 3 to 6 s here: these hit imports, preparation, supervisord and the wait for readiness.
 MOMENTS = (0.1, 0.8, 1.6, 2.5, 4.0)
-
-
-class Start:
-    def __init__(self, home: Path, shell: str = "") -> None:
-        self.home = home
-        procfile = home / "Procfile"
-        procfile.write_text(PROGRAMS)
-        kept = {name: value for name, value in os.environ.items() if name not in ("REDIS_URL", "DATABASE_URL")}
-        environ = kept | {"TIERSCOPE_HOME": str(home), "PORT": "8766", "TIERSCOPE_SAMPLE_TRAFFIC": "0"}
-        command = [sys.executable, "-c", MAIN, str(procfile)]
-        if shell:
-            command = ["sh", "-c", f'exec "$@" {shell}', "sh", *command]
-        self.console = home / "console"
-        with self.console.open("wb") as console:
-            self.process = subprocess.Popen(command, cwd=ROOT, env=environ, stderr=console, start_new_session=True)
-
-    def processes(self) -> list[psutil.Process]:
-        """All that carries the home in its environment; a zombie has none."""
-        return [each for each in psutil.process_iter() if self._is_ours(each)]
-
-    def sleepers(self) -> list[psutil.Process]:
-        return [each for each in self.processes() if each.name() == "sleep"]
-
-    def _is_ours(self, process: psutil.Process) -> bool:
-        try:
-            return process.environ().get("TIERSCOPE_HOME") == str(self.home)
-        except psutil.Error:
-            return False
 
 
 @pytest.fixture
@@ -58,7 +29,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Start]]:
     starts: list[Start] = []
 
     def begin(shell: str = "") -> Start:
-        starts.append(Start(tmp_path, shell))
+        starts.append(Start(tmp_path, PROGRAMS, shell=shell))
         return starts[-1]
 
     yield begin
