@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import secrets
+import ssl
 import tempfile
 from datetime import timedelta
 from pathlib import Path
@@ -102,6 +103,9 @@ VALKEY_IS_EMBEDDED = not _redis_url()
 REDIS_URL = _redis_url() or f"unix://{quote(str(VALKEY_SOCKET))}?db=0"
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=")
 CELERY_RESULT_BACKEND = CELERY_BROKER_URL
+if REDIS_URL.startswith("rediss://"):
+    # redis-py checks certificates by itself; Celery's backend does not start until it is told to.
+    CELERY_BROKER_USE_SSL = CELERY_REDIS_BACKEND_USE_SSL = {"ssl_cert_reqs": ssl.CERT_REQUIRED}
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_RESULT_EXPIRES = 3600
