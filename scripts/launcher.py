@@ -40,7 +40,8 @@ class Launcher:
     def run(self) -> int:
         """Returns the exit code: 0 after a stop that was asked for. Raises StartError."""
         for number in STOP_SIGNALS:
-            signal.signal(number, self._on_signal)
+            if (number, signal.getsignal(number)) != (signal.SIGHUP, signal.SIG_IGN):  # as nohup wants it
+                signal.signal(number, self._on_signal)
         is_new = not self.env.password_file.exists()
         with self._lock(), Follower({each.name: log_path(self.env.home, each.name) for each in self.programs}):
             self._finish_earlier()

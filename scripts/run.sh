@@ -1,6 +1,3 @@
 #!/bin/sh
-# `make run`: installs what is missing, then hands over to the launcher, which is the one process that Ctrl-C ends.
-set -eu
-cd "$(dirname "$0")/.."
-scripts/install.sh run
-exec .venv/bin/python -m scripts.run
+# `make run`: installs what is missing, then becomes the launcher, which is the one process that Ctrl-C ends.
+cd "$(dirname "$0")/.." && exec scripts/install.sh run .venv/bin/python -m scripts.run

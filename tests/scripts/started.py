@@ -16,16 +16,14 @@ MAIN = "import sys; from pathlib import Path; from scripts.run import main; sys.
 class Start:
     """A launcher with a home of its own and other programs than ours."""
 
-    def __init__(self, home: Path, programs: str, *, shell: str = "") -> None:
+    def __init__(self, home: Path, programs: str, *, shell: str = 'exec "$@"') -> None:
         self.home = home
         self.port = free_port()
         procfile = home / "Procfile"
         procfile.write_text(programs)
         kept = {name: value for name, value in os.environ.items() if name not in ("REDIS_URL", "DATABASE_URL")}
         environ = kept | {"TIERSCOPE_HOME": str(home), "PORT": str(self.port), "TIERSCOPE_SAMPLE_TRAFFIC": "0"}
-        command = [sys.executable, "-c", MAIN, str(procfile)]
-        if shell:
-            command = ["sh", "-c", f'exec "$@" {shell}', "sh", *command]
+        command = ["sh", "-c", shell, "sh", sys.executable, "-c", MAIN, str(procfile)]
         self.console = home / "console"
         with self.console.open("wb") as console:
             self.process = subprocess.Popen(command, cwd=ROOT, env=environ, stderr=console, start_new_session=True)

@@ -28,7 +28,7 @@ MOMENTS = (0.1, 0.8, 1.6, 2.5, 4.0)
 def start(tmp_path: Path) -> Iterator[Callable[..., Start]]:
     starts: list[Start] = []
 
-    def begin(shell: str = "") -> Start:
+    def begin(shell: str = 'exec "$@"') -> Start:
         starts.append(Start(tmp_path, PROGRAMS, shell=shell))
         return starts[-1]
 
@@ -63,9 +63,9 @@ def test_a_stop_at_any_moment_of_the_start_leaves_nothing(start: Callable[..., S
 @pytest.mark.parametrize(
     ("number", "shell", "said"),
     [
-        (signal.SIGINT, "", "Stopping …\nStopped.\n"),
-        (signal.SIGHUP, "0<&- 1>&- 2>&-", ""),
-        (signal.SIGTERM, "2>/dev/full", ""),
+        (signal.SIGINT, 'exec "$@"', "Stopping …\nStopped.\n"),
+        (signal.SIGHUP, 'exec "$@" 0<&- 1>&- 2>&-', ""),
+        (signal.SIGTERM, 'exec "$@" 2>/dev/full', ""),
     ],
 )
 def test_neither_a_second_signal_nor_a_console_that_is_gone_disturbs_a_stop(
@@ -78,6 +78,17 @@ def test_neither_a_second_signal_nor_a_console_that_is_gone_disturbs_a_stop(
     assert started.process.wait(60) == 0
     assert started.processes() == []
     assert started.console.read_text().endswith(said)
+
+
+@pytest.mark.slow
+def test_under_nohup_a_closed_terminal_stops_nothing(start: Callable[..., Start]) -> None:
+    started = start("trap '' HUP; exec \"$@\"")
+    wait_for(lambda: len(started.sleepers()) == 2)
+    started.process.send_signal(signal.SIGHUP)
+    time.sleep(1)
+    assert "Stopping" not in started.console.read_text()
+    started.process.terminate()
+    assert started.process.wait(60) == 0
 
 
 @pytest.mark.slow
