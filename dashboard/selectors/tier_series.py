@@ -1,0 +1,93 @@
+"""What tiers did, step by step: bytes copied, how long loads took, what failed, what was not worth loading. Reads only.
+
+None where nothing was observed. A tier that no engine tells of is left out.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from django.db.models import QuerySet
+
+from dashboard.models import Series
+from dashboard.selectors.latency import quantile
+from dashboard.selectors.period import Period
+from dashboard.selectors.store import Metric, in_tier_order, series_of, sums
+
+Values = list[int | None]
+
+
+def copied_bytes_series(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
+    """{"starts", "tiers": {tier: {"loaded", "stored"}}}: bytes a step."""
+    names = {Metric.LOADED_BYTES: "loaded", Metric.STORED_BYTES: "stored"}
+    series = series_of((Metric.SCRAPES, *names), engine=engine, model_name=model_name)
+    found = sums(series, period, "metric", "cache_tier")
+    steps = _Steps(period, found.get((Metric.SCRAPES, ""), {}))
+    tiers = _told(series, names)
+    return {
+        "starts": period.starts,
+        "tiers": {
+            tier: {name: steps.filled(found.get((metric, tier), {})) for metric, name in names.items()}
+            for tier in tiers
+        },
+    }
+
+
+def failures_series(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
+    """{"starts", "tiers": {tier: {"load", "store"}}}: copies that failed, a step."""
+    series = series_of((Metric.SCRAPES, Metric.TIER_ERRORS), engine=engine, model_name=model_name)
+    found = sums(series, period, "cache_tier", "detail")
+    steps = _Steps(period, found.get(("", ""), {}))
+    return {
+        "starts": period.starts,
+        "tiers": {
+            tier: {operation: steps.filled(found.get((tier, operation), {})) for operation in ("load", "store")}
+            for tier in _told(series, (Metric.TIER_ERRORS,))
+        },
+    }
+
+
+def skipped_series(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
+    """{"starts", "tiers": {tier: tokens}}: computed although the tier had them, because that was cheaper, a step."""
+    series = series_of((Metric.SCRAPES, Metric.SKIPPED_TOKENS), engine=engine, model_name=model_name)
+    found = sums(series, period, "cache_tier")
+    steps = _Steps(period, found.get(("",), {}))
+    tiers = _told(series, (Metric.SKIPPED_TOKENS,))
+    return {"starts": period.starts, "tiers": {tier: steps.filled(found.get((tier,), {})) for tier in tiers}}
+
+
+def load_times_series(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
+    """{"starts", "tiers": {tier: {"p50", "p95", "count"}}}: seconds that the load of a block took, None without any."""
+    series = series_of((Metric.LOAD_TIMES,), engine=engine, model_name=model_name)
+    bounds = dict.fromkeys(sorted({float(text) for text in series.values_list("detail", flat=True)}), 0)
+    found: dict[str, dict[int, dict[float, int]]] = defaultdict(lambda: defaultdict(bounds.copy))
+    for (tier, bound), counts in sums(series, period, "cache_tier", "detail").items():
+        for slot, count in counts.items():
+            found[tier][slot][float(bound)] += count
+    slots = range(len(period.starts))
+    return {
+        "starts": period.starts,
+        "tiers": {tier: _quantiles([found[tier].get(slot, {}) for slot in slots]) for tier in in_tier_order(found)},
+    }
+
+
+def _quantiles(histograms: Sequence[Mapping[float, int]]) -> dict[str, Any]:
+    return {
+        "p50": [quantile(0.5, each) for each in histograms],
+        "p95": [quantile(0.95, each) for each in histograms],
+        "count": [sum(each.values()) for each in histograms],
+    }
+
+
+class _Steps:
+    """Fills the steps of a period: 0 where something was observed and nothing counted, None where nobody looked."""
+
+    def __init__(self, period: Period, observed: Mapping[int, int]) -> None:
+        self._observed = [slot in observed for slot in range(len(period.starts))]
+
+    def filled(self, amounts: Mapping[int, int]) -> Values:
+        return [amounts.get(slot, 0) if is_seen else None for slot, is_seen in enumerate(self._observed)]
+
+
+def _told(series: QuerySet[Series], metrics: Collection[str]) -> list[str]:
+    return in_tier_order(set(series.filter(metric__in=metrics).values_list("cache_tier", flat=True)))

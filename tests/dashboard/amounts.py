@@ -1,0 +1,36 @@
+"""Puts amounts into the series store by name, as the recorder would, for tests that know every number."""
+
+from django.db import transaction
+
+from dashboard.models import Series, Source
+from dashboard.services.buckets import Amount, add_amounts
+from tests.dashboard.stores import empty
+
+Fact = tuple[str, str, str]  # metric, cache_tier, detail
+
+
+class AmountStore:
+    """An empty store with one source."""
+
+    def __init__(self) -> None:
+        empty()
+        self.source = Source.objects.create(name="s", kind="embedded")
+
+    def series(self, fact: Fact, engine: str = "a", model_name: str = "m") -> Series:
+        metric, tier, detail = fact
+        series, _ = Series.objects.get_or_create(
+            source=self.source, engine=engine, model_name=model_name, metric=metric, cache_tier=tier, detail=detail
+        )
+        return series
+
+    def add(self, fact: Fact, at: int, value: int, engine: str = "a") -> None:
+        series = self.series(fact, engine)
+        with transaction.atomic():
+            add_amounts([Amount(series.pk, at, value)])
+
+    def tell(self, at: int, facts: dict[Fact, int], engine: str = "a") -> None:
+        """Also what is told and did not move."""
+        for fact, value in facts.items():
+            self.series(fact, engine)
+            if value:
+                self.add(fact, at, value, engine)
