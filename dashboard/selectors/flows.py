@@ -1,10 +1,8 @@
-"""Tokens that moved between tiers in a period: where they came from and where they went. Reads only."""
+"""Tokens that moved between tiers in a period: where they came from and where they went. Knows no database."""
 
 from dataclasses import dataclass
 
-from dashboard.selectors.period import Period
-from dashboard.selectors.spans import span_sums
-from dashboard.selectors.store import Metric, names_of, series_of
+from dashboard.selectors.tier_costs import Costs
 
 _ENDS = ("freed", "dropped")
 
@@ -18,21 +16,16 @@ class Flow:
     tokens: int
 
 
-def flows(period: Period, *, engine: str | None = None, model_name: str | None = None) -> list[Flow] | None:
+def flows_of(costs: Costs) -> list[Flow] | None:
     """What moved, the most first. None where no engine tells it.
 
     What went from tier to tier is told by both sides: counted where it came to, so that a copy that stayed behind
     counts, too.
     """
-    series = series_of((Metric.ENTERED_TOKENS, Metric.LEFT_TOKENS), engine=engine, model_name=model_name)
-    names = names_of(series, "metric", "cache_tier", "detail")
-    if not names:
+    tiers = costs.tiers.values()
+    if all(tier.entered_tokens is None for tier in tiers):
         return None
-    found: dict[tuple[str, str], int] = {}
-    for series_id, tokens in span_sums(names, period).items():
-        metric, tier, other = names[series_id]
-        if metric == Metric.ENTERED_TOKENS or other in _ENDS:
-            way = (other, tier) if metric == Metric.ENTERED_TOKENS else (tier, other)
-            found[way] = found.get(way, 0) + tokens
-    moved = [Flow(origin, to, tokens) for (origin, to), tokens in found.items()]
+    came = [Flow(origin, tier.tier, n) for tier in tiers for origin, n in (tier.entered_tokens or {}).items()]
+    went = [Flow(tier.tier, end, (tier.left_tokens or {}).get(end, 0)) for tier in tiers for end in _ENDS]
+    moved = [flow for flow in (*came, *went) if flow.tokens]
     return sorted(moved, key=lambda flow: (-flow.tokens, flow.origin, flow.to))

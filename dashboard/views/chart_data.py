@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
@@ -12,12 +11,11 @@ from dashboard import charts
 from dashboard.charts import tiles
 from dashboard.charts.changes import change_rows
 from dashboard.charts.parts import Figure
-from dashboard.selectors import latency, marks, present, residency, tokens, totals
+from dashboard.selectors import latency, marks, residency, tier_series, tokens, totals
 from dashboard.selectors.comparisons import before_and_after
-from dashboard.selectors.engines import fleet
 from dashboard.selectors.period import Period, PeriodError, between, last
 from dashboard.views.answers import json_view
-from dashboard.views.now import engines_now, sample_traffic_now, sources_now
+from dashboard.views.now import state_now
 from dashboard.views.params import RANGES, BadParameterError, Query, read_query
 
 Build = Callable[[Period, Query, float], Figure]
@@ -45,7 +43,36 @@ def _ttft(period: Period, query: Query, now: float) -> Figure:
     )
 
 
-CHARTS: dict[str, Build] = {"tokens": _tokens, "hit-rate": _hit_rate, "residency": _residency, "ttft": _ttft}
+def _bandwidth(period: Period, query: Query, now: float) -> Figure:
+    series = tier_series.copied_bytes_series(period, engine=query.engine, model_name=query.model_name)
+    return charts.bandwidth_figure(series, period.step_seconds, now)
+
+
+def _load_times(period: Period, query: Query, now: float) -> Figure:
+    series = tier_series.load_times_series(period, engine=query.engine, model_name=query.model_name)
+    return charts.load_times_figure(series, period.step_seconds)
+
+
+def _failures(period: Period, query: Query, now: float) -> Figure:
+    series = tier_series.failures_series(period, engine=query.engine, model_name=query.model_name)
+    return charts.failures_figure(series, period.step_seconds, now)
+
+
+def _skipped(period: Period, query: Query, now: float) -> Figure:
+    series = tier_series.skipped_series(period, engine=query.engine, model_name=query.model_name)
+    return charts.skipped_figure(series, period.step_seconds, now)
+
+
+CHARTS: dict[str, Build] = {
+    "tokens": _tokens,
+    "hit-rate": _hit_rate,
+    "residency": _residency,
+    "ttft": _ttft,
+    "bandwidth": _bandwidth,
+    "load-times": _load_times,
+    "failures": _failures,
+    "skipped": _skipped,
+}
 
 
 @json_view()
@@ -67,7 +94,6 @@ def tiles_json(request: HttpRequest) -> dict[str, Any]:
     query = read_query(request.GET, now)
     period = period_of(query, now)
     counted = totals.totals(period, engine=query.engine, model_name=query.model_name)
-    alive = fleet()
     return {
         "tiles": tiles.tiles(counted, query.end - query.start),
         "origins": tiles.origins(counted),
@@ -75,12 +101,7 @@ def tiles_json(request: HttpRequest) -> dict[str, Any]:
         "changes": change_rows(
             before_and_after(period, now=now, engine=query.engine, model_name=query.model_name),
         ),
-        "has_any_traffic": present.has_traffic(),
-        "engines": engines_now(alive, query.engine),
-        "problem": alive.problem,
-        "sources": sources_now(present.freshness(datetime.fromtimestamp(now, UTC)), now),
-        "sample_traffic": sample_traffic_now(),
-        "at": now,
+        **state_now(query.engine, now),
     }
 
 

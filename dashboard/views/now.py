@@ -1,15 +1,30 @@
-"""This moment in words: engines, their tiers, how fresh each source is, and sample traffic. Reads no series."""
+"""This moment in words: engines, their tiers, how fresh each source is, and sample traffic. Reads no counts."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from dashboard import sample_traffic
 from dashboard.charts import words
 from dashboard.models import CacheTier
-from dashboard.selectors.engines import Fleet, LiveEngine, LiveTier
+from dashboard.selectors import present
+from dashboard.selectors.engines import Fleet, LiveEngine, LiveTier, fleet
 from dashboard.sizes import format_size
 
 # An engine that starts again is away for half a minute while its model loads.
 _UNSEEN_SECONDS = 45
+
+
+def state_now(engine: str | None, now: float) -> dict[str, Any]:
+    """What every page with charts says about this moment; `engine` keeps one of the running engines."""
+    alive = fleet()
+    return {
+        "has_any_traffic": present.has_traffic(),
+        "engines": engines_now(alive, engine),
+        "problem": alive.problem,
+        "sources": sources_now(present.freshness(datetime.fromtimestamp(now, UTC)), now),
+        "sample_traffic": sample_traffic_now(),
+        "at": now,
+    }
 
 
 def engines_now(alive: Fleet, engine: str | None) -> list[dict[str, Any]]:

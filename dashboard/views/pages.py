@@ -22,17 +22,27 @@ from dashboard.views.params import (
     read_query,
 )
 
-# What main.js imports: named in the page, so that a browser asks for all of it at once instead of one after the other.
-_MODULES = [
+# What each main.js imports: named in the page, so that a browser asks for all of it at once, not one after the other.
+_SHARED = [
     *(f"js/lib/{name}.js" for name in ("api", "dom", "hints")),
     *(f"js/overview/{name}.js" for name in ("charts", "filters", "live", "query", "state", "table", "tiles")),
 ]
+_TIERS = [*_SHARED, *(f"js/tiers/{name}.js" for name in ("cards", "flows"))]
 
 _MODEL = "SmolLM2-135M-Instruct"  # what is loaded where nobody chose another, for the example while it loads
 
 
 def overview(request: HttpRequest) -> HttpResponse:
-    """The charts. A wrong address shows the default period and says what was wrong."""
+    return _charts_page(request, "overview.html", _SHARED)
+
+
+def tiers(request: HttpRequest) -> HttpResponse:
+    """Whether each tier pays for itself."""
+    return _charts_page(request, "tiers.html", _TIERS)
+
+
+def _charts_page(request: HttpRequest, template: str, modules: list[str]) -> HttpResponse:
+    """Charts of a period. A wrong address shows the default period and says what was wrong."""
     now = time.time()
     default_range = _default_range(now)
     query, problem = _query_or_default(request, default_range, now)
@@ -41,12 +51,12 @@ def overview(request: HttpRequest) -> HttpResponse:
         "default_range": default_range,
         "query": query,
         "problem": problem,
-        "modules": _MODULES,
+        "modules": modules,
         "api_key_file": _api_key_file(),
         "example_model": next((live.model_name for live in fleet().engines.values() if live.model_name), _MODEL),
         "base_url": request.build_absolute_uri("/v1").rstrip("/"),
     }
-    return render(request, "overview.html", context)
+    return render(request, template, context)
 
 
 def chat(request: HttpRequest) -> HttpResponse:

@@ -2,15 +2,17 @@
 
 from django.urls import path
 
-from dashboard.views import chart_data, events, pages, request_log, traffic
+from dashboard.views import chart_data, events, pages, request_log, tiers_data, traffic
 
 urlpatterns = [
     path("", pages.overview, name="overview"),
+    path("tiers/", pages.tiers, name="tiers"),
     path("chat/", pages.chat, name="chat"),
     path("requests/", request_log.requests, name="requests"),
     path("favicon.ico", pages.favicon),
     path("events", events.events, name="events"),
     path("api/charts/<str:name>.json", chart_data.chart_json, name="chart-json"),
     path("api/tiles.json", chart_data.tiles_json, name="tiles-json"),
+    path("api/tiers.json", tiers_data.tiers_json, name="tiers-json"),
     path("api/sample-traffic/", traffic.send_sample_traffic, name="sample-traffic"),
 ]

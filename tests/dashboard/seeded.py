@@ -48,6 +48,32 @@ class SeededEngine:
         bound = next((bound for bound in _TTFT_BOUNDS if ttft <= bound), math.inf)
         self.add(at, Metric.TTFT, 1, tier=slowest, detail="+Inf" if bound == math.inf else str(bound))
 
+        self.copies(at, hits, computed)
+
+    def copies(self, at: float, hits: dict[str, int], computed: int) -> None:
+        """What write-back tiers move for it: hits come up, as many computed blocks go down; 2 ms a computed token."""
+        self.add(at, Metric.PREFILL_TOKENS, computed)
+        self.add(at, Metric.PREFILL_MICROSECONDS, 2_000 * computed)
+        self.add(at, Metric.ENTERED_TOKENS, computed // 16 * 16, tier="gpu", detail="computed")
+        for tier, below, bound, microseconds in (("cpu", "gpu", "0.0005", 300), ("disk", "cpu", "0.005", 3_000)):
+            loaded, stored = hits.get(tier, 0) // 16, computed // 16
+            self._copied(at, tier, "loaded", loaded)
+            self._copied(at, tier, "stored", stored)
+            self.add(at, Metric.LOAD_TIMES, loaded, tier=tier, detail=bound)
+            self.add(at, Metric.LOAD_TIMES, 0, tier=tier, detail="0.0001")
+            self.add(at, Metric.LOAD_MICROSECONDS, microseconds * loaded, tier=tier)
+            self.add(at, Metric.STORE_MICROSECONDS, microseconds * stored, tier=tier)
+            self.add(at, Metric.ENTERED_TOKENS, 16 * loaded, tier="gpu", detail=tier)
+            self.add(at, Metric.LEFT_TOKENS, 16 * loaded, tier=tier, detail="gpu")
+            self.add(at, Metric.ENTERED_TOKENS, 16 * stored, tier=tier, detail=below)
+            self.add(at, Metric.LEFT_TOKENS, 16 * stored, tier=below, detail=tier)
+            self.add(at, Metric.TIER_ERRORS, int(stored > 0), tier=tier, detail="store")
+            self.add(at, Metric.SKIPPED_TOKENS, 16, tier=tier)
+
+    def _copied(self, at: float, tier: str, how: str, num_blocks: int) -> None:
+        self.add(at, f"{how}_blocks", num_blocks, tier=tier)
+        self.add(at, f"{how}_bytes", 737_280 * num_blocks, tier=tier)
+
     def store(self, last_ok_at: float) -> None:
         """Writes it all; `last_ok_at` is when the source was last seen."""
         source, _ = Source.objects.get_or_create(name=self.source_name, defaults={"kind": Source.Kind.EMBEDDED})

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dashboard.models import Series
-from dashboard.selectors.flows import Flow, flows
+from dashboard.selectors.flows import Flow, flows_of
 from dashboard.selectors.period import Period
 from dashboard.selectors.spans import pieces, span_sums
 from dashboard.selectors.store import totals_of
@@ -107,7 +107,7 @@ def test_what_no_engine_tells_is_none_and_what_did_not_happen_is_0() -> None:
     cpu = tier_costs(PERIOD).tiers["cpu"]
     assert (cpu.hit_tokens, cpu.loaded_blocks, cpu.load_p50, cpu.skipped_tokens, cpu.saved_seconds) == (16, *[None] * 4)
     assert cpu.num_errors is None
-    assert flows(PERIOD) is None
+    assert flows_of(tier_costs(PERIOD)) is None
     store.tell(START, {("load_skipped_tokens", "cpu", ""): 0, ("loaded_blocks", "cpu", ""): 0})
     cpu = tier_costs(PERIOD).tiers["cpu"]
     assert (cpu.skipped_tokens, cpu.loaded_blocks, cpu.load_seconds_a_token) == (0, 0, None)
@@ -128,13 +128,13 @@ def test_each_engine_s_hits_are_worth_its_own_seconds() -> None:
 def test_what_moves_between_tiers_is_counted_once_and_ends_where_it_is_freed_or_dropped() -> None:
     store = AmountStore()
     store.tell(START, TOLD)
-    assert flows(PERIOD) == [
+    assert flows_of(tier_costs(PERIOD)) == [
         Flow("gpu", "disk", 960),
         Flow("computed", "gpu", 680),
         Flow("disk", "gpu", 320),
         Flow("disk", "dropped", 112),
     ]
-    assert flows(PERIOD, engine="nobody") is None
+    assert flows_of(tier_costs(PERIOD, engine="nobody")) is None
 
 
 def test_steps_without_a_look_are_none_and_steps_in_which_nothing_happened_0() -> None:

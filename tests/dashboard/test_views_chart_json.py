@@ -61,6 +61,30 @@ def test_the_tiles_and_the_origins_say_the_same(browser: Client) -> None:
 
 
 @pytest.mark.usefixtures("seeded")
+def test_the_tiers_page_s_cards_flows_and_chart_say_the_same(browser: Client) -> None:
+    answer = get(browser, "/api/tiers.json?range=15m")
+    cards = {card["tier"]: {fact["name"]: fact for fact in card["facts"]} for card in answer["cards"]}
+    assert cards["disk"]["Prompt work saved"]["more"] == "32 hit tokens"
+    assert cards["disk"]["Loaded"]["more"].startswith("2 blocks in 6 ms")
+    assert {(row["from"], row["to"]): row["tokens"] for row in answer["flows"]["rows"]} == {
+        ("computed", "gpu"): 64,
+        ("gpu", "cpu"): 64,
+        ("cpu", "disk"): 64,
+        ("disk", "gpu"): 32,
+    }
+    figure = get(browser, "/api/charts/bandwidth.json?range=15m")["figure"]
+    copied = {trace["name"]: sum(y * 10 for y in trace["y"] if y) for trace in figure["data"]}
+    assert round(copied["disk loaded"]) == 2 * 737_280
+
+
+def test_the_tiers_page_says_that_nothing_is_told_before_anything_is(browser: Client) -> None:
+    answer = get(browser, "/api/tiers.json?range=15m")
+    assert answer["flows"]["text"] == "No engine tells what moves between its tiers."
+    assert [card["tier"] for card in answer["cards"]] == ["gpu", "cpu", "disk", "remote"]
+    assert not answer["has_any_traffic"]
+
+
+@pytest.mark.usefixtures("seeded")
 @pytest.mark.parametrize("name", CHARTS)
 def test_every_chart_draws_something_for_lively_traffic(browser: Client, name: str) -> None:
     figure = get(browser, f"/api/charts/{name}.json?range=15m")["figure"]
