@@ -1,4 +1,4 @@
-"""The tiers page in a real browser: cards, Sankey and charts, each with words and a table; narrow, dark, empty, stale."""
+"""The tiers page in a real browser: cards, Sankey, charts and their tables; narrow, dark, empty and stale."""
 
 import pytest
 from playwright.sync_api import Page, expect
