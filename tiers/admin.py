@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from tiers.assembly import Parts
+from tiers.config import check_hits
 from tiers.disk import DiskStore
 from tiers.errors import RefusedError
 from tiers.level import Level
@@ -109,8 +110,13 @@ class Admin:
             )
 
     # -- modes and contents ------------------------------------------------------------------------------------------
-    def configure(self, tier: Tier, *, write_mode: WriteMode | None, policy: Policy | None) -> None:
+    def configure(
+        self, tier: Tier, write_mode: WriteMode | None, policy: Policy | None, store_after_hits: int | None
+    ) -> None:
         level = self._level(tier)
+        if store_after_hits is not None:
+            check_hits(store_after_hits)
+            level.store_after_hits = store_after_hits
         level.write_mode = write_mode or level.write_mode
         if policy is not None:
             level.set_policy(policy)

@@ -52,7 +52,7 @@ def assemble(config: CacheConfig, pool: BlockPool, ring: Callable[[], None]) -> 
 
 def _level(rank: int, tier: TierConfig, slab_bytes: int, file_bytes: int) -> Level:
     block_bytes = file_bytes if tier.tier is Tier.DISK else slab_bytes
-    return Level(rank, tier.tier, tier.capacity_bytes, block_bytes, tier.write_mode, tier.policy)
+    return Level(rank, tier.tier, tier.capacity_bytes, block_bytes, tier.write_mode, tier.policy, tier.store_after_hits)
 
 
 def _disk(config: CacheConfig) -> DiskStore | None:

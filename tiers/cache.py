@@ -80,9 +80,11 @@ class TieredCache:
         if not self._can_take(hits, num_blocks):
             return None
         lease = Lease(origins)
+        _count_hits(hits, origins)
         lease.hit_tiers = [origins.setdefault(node.key, _tier_of(node)) for node in hits]
         self._take(lease, hits, keys, num_blocks)
         self._leases.add(lease)
+        self._ladder.store_hits(lease.copies[: len(hits)])
         self._ladder.rebalance()
         self._ladder.submit()
         return lease
@@ -156,9 +158,16 @@ class TieredCache:
         """
         self._admin.resize(tier, capacity_bytes)
 
-    def configure(self, tier: Tier, *, write_mode: WriteMode | None = None, policy: Policy | None = None) -> None:
-        """For blocks stored or evicted from now on. Raises RefusedError if there is no such tier."""
-        self._admin.configure(tier, write_mode=write_mode, policy=policy)
+    def configure(
+        self,
+        tier: Tier,
+        *,
+        write_mode: WriteMode | None = None,
+        policy: Policy | None = None,
+        store_after_hits: int | None = None,
+    ) -> None:
+        """For blocks stored or evicted from now on. Raises RefusedError if there is no such tier, or ValueError."""
+        self._admin.configure(tier, write_mode, policy, store_after_hits)
 
     def clear(self, tier: Tier) -> int:
         """Drop every block of that tier that nobody reads; returns how many. Other tiers keep theirs."""
@@ -248,7 +257,7 @@ class TieredCache:
         copy.slot = slot
         copy.is_valid = True
         for other in node.live_copies()[1:]:
-            if not other.level.writes_through:
+            if not other.level.keeps_hits:
                 self._ladder.drop(other)
         return copy
 
@@ -268,6 +277,13 @@ class TieredCache:
             self._ladder.settle(copy)
         elif copy.is_valid:
             self._ladder.touch(copy.node)
+
+
+def _count_hits(nodes: Sequence[Node], origins: dict[BlockKey, Tier]) -> None:
+    """A request that is admitted again hits nothing again."""
+    for node in nodes:
+        if not origins or node.key not in origins:
+            node.num_hits += 1
 
 
 def _tier_of(node: Node) -> Tier:

@@ -6,6 +6,8 @@ from pathlib import Path
 from tiers.names import TIERS, Policy, Tier, WriteMode
 from tiers.sizes import in_words
 
+STORE_AFTER_HITS = 2
+
 
 @dataclass(frozen=True)
 class SlabSpec:
@@ -20,19 +22,30 @@ class SlabSpec:
             raise ValueError(f"A block has {self.num_bytes} bytes; expected at least 1.")
 
 
+def check_hits(store_after_hits: int) -> None:
+    """Raises ValueError."""
+    if store_after_hits < 1:
+        raise ValueError(f"store_after_hits is {store_after_hits}; expected 1 or more.")
+
+
 @dataclass(frozen=True)
 class TierConfig:
-    """One tier. A capacity of 0 switches it off; `path` is the folder of the disk tier."""
+    """One tier. A capacity of 0 switches it off; `path` is the folder of the disk tier.
+
+    With write_selective a block is stored at its hit number `store_after_hits`.
+    """
 
     tier: Tier
     capacity_bytes: int
     write_mode: WriteMode = WriteMode.WRITE_BACK
     policy: Policy = Policy.LRU
     path: Path | None = None
+    store_after_hits: int = STORE_AFTER_HITS
 
     def __post_init__(self) -> None:
         if self.capacity_bytes < 0:
             raise ValueError(f"The {self.tier} tier has {self.capacity_bytes} bytes; expected 0 or more.")
+        check_hits(self.store_after_hits)
         if self.tier is Tier.DISK and self.path is None:
             raise ValueError("The disk tier needs a folder; give its path.")
         if self.tier is Tier.REMOTE:

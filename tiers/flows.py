@@ -75,7 +75,7 @@ class DroppedKeys:
 
     def resize(self, num_blocks: int) -> None:
         self._size = min(num_blocks, MAX_DROPPED_KEYS) // 2
-        if len(self) > 2 * self._size:
+        if max(len(self._new), len(self._old)) > self._size:
             self._new, self._old = set(), set()
 
     def add(self, key: BlockKey) -> None:

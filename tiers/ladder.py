@@ -3,6 +3,8 @@
 Decides and books; the bytes follow by operations that transfer threads run. Knows nothing about leases' lengths.
 """
 
+from collections.abc import Sequence
+
 from tiers.gpu import Gpu
 from tiers.host import Host, HostSlot
 from tiers.level import Level
@@ -30,7 +32,7 @@ class Ladder:
         level = copy.level
         level.remove(copy, Exit.EVICTED)
         level.evicted[reason] += 1
-        target = self._next(level)
+        target = self._next(level, copy.node)
         has_moved = target is not None and self._pass_down(copy, target)
         level.evicted_to(copy.node, target.tier if has_moved and target else None)
         self.settle(copy)
@@ -55,8 +57,19 @@ class Ladder:
 
         True if something has moved.
         """
+        levels = [level for level in self._slower if level.writes_through]
+        return bool(levels) and self._store(copy, levels)
+
+    def store_hits(self, copies: Sequence[Copy | None]) -> None:
+        """Blocks in gpu were hit: tiers that wait for the n-th hit get those for which it was that."""
+        levels = [level for level in self._slower if level.is_selective]
+        for copy in copies if levels else ():
+            if copy is not None and copy.is_valid:
+                self._store(copy, levels)
+
+    def _store(self, copy: Copy, levels: Sequence[Level]) -> bool:
         node = copy.node
-        missing = [level for level in self._slower if level.writes_through and level.of(node) is None]
+        missing = [level for level in levels if level.of(node) is None and level.takes(node)]
         if not missing:
             return False
         wanted = [level for level in missing if self._make_room(level)]
@@ -70,8 +83,11 @@ class Ladder:
         self._host.unref(host)
         return True
 
-    def _next(self, level: Level) -> Level | None:
-        return next((slower for slower in self.levels[level.rank + 1 :] if slower.capacity_blocks), None)
+    def _next(self, level: Level, node: Node) -> Level | None:
+        for slower in self.levels[level.rank + 1 :]:
+            if slower.capacity_blocks and slower.takes(node):
+                return slower
+        return None
 
     def _pass_down(self, copy: Copy, target: Level) -> bool:
         """True if the target gets the block from here."""
@@ -184,7 +200,7 @@ class Ladder:
         copy = self._gpu.level.add(node, source.tier, source.level.tier)
         copy.holds, copy.waiters = 1, []
         source.holds += 1
-        if not source.level.writes_through:
+        if not source.level.keeps_hits:
             source.level.remove(source, Exit.PROMOTED)
         return copy, source
 

@@ -3,6 +3,7 @@
 Knows nothing about the other tiers or how bytes move.
 """
 
+from tiers.config import STORE_AFTER_HITS
 from tiers.flows import DROPPED, FREED, DroppedKeys, Flows
 from tiers.names import Policy, Tier, WriteMode
 from tiers.node import Copy, Node
@@ -21,11 +22,13 @@ class Level:
         block_bytes: int,
         write_mode: WriteMode,
         policy: Policy = Policy.LRU,
+        store_after_hits: int = STORE_AFTER_HITS,
     ) -> None:
         self.rank = rank
         self.tier = tier
         self.block_bytes = block_bytes
         self.write_mode = write_mode
+        self.store_after_hits = store_after_hits
         self.policy = policy
         self.eviction = make_policy(policy, capacity_bytes // block_bytes)
         self.flows = Flows(tier)
@@ -65,7 +68,21 @@ class Level:
 
     @property
     def writes_through(self) -> bool:
-        return self.write_mode is WriteMode.WRITE_THROUGH and self.capacity_blocks > 0
+        """Blocks come while they are in gpu, all of them or those that were hit often enough."""
+        return self.write_mode is not WriteMode.WRITE_BACK and self.capacity_blocks > 0
+
+    @property
+    def keeps_hits(self) -> bool:
+        """A block stays when it is read, besides the copy that goes up."""
+        return self.writes_through
+
+    @property
+    def is_selective(self) -> bool:
+        return self.write_mode is WriteMode.WRITE_SELECTIVE and self.capacity_blocks > 0
+
+    def takes(self, node: Node) -> bool:
+        """Whether the block may come here at all: it was hit often enough, where that is asked for."""
+        return self.write_mode is not WriteMode.WRITE_SELECTIVE or node.num_hits >= self.store_after_hits
 
     @property
     def reason(self) -> str:

@@ -19,10 +19,11 @@ TIERS: tuple[Tier, ...] = tuple(Tier)
 
 
 class WriteMode(StrEnum):
-    """When a block is stored in a tier: once it leaves the faster one, or as soon as it is full."""
+    """When a block is stored in a tier: once it leaves the faster one, as soon as it is full, or after its n-th hit."""
 
     WRITE_BACK = "write_back"
     WRITE_THROUGH = "write_through"
+    WRITE_SELECTIVE = "write_selective"
 
 
 class Policy(StrEnum):

@@ -42,15 +42,19 @@ class Copy:
 
 
 class Node:
-    """A block key, its parent (None for the first block of a prompt) and its copies, one place a level."""
+    """A block key, its parent (None for the first block of a prompt) and its copies, one place a level.
 
-    __slots__ = ("children", "copies", "depth", "key", "parent", "parent_key")
+    `num_hits` are requests that found the block since it last was in no tier.
+    """
+
+    __slots__ = ("children", "copies", "depth", "key", "num_hits", "parent", "parent_key")
 
     def __init__(self, key: BlockKey, parent: Optional["Node"], depth: int, num_levels: int) -> None:
         self.key = key
         self.parent = parent
         self.parent_key: BlockKey = b""
         self.depth = depth
+        self.num_hits = 0
         self.copies: list[Copy | None] = [None] * num_levels
         self.children: set[Node] | None = None
 
@@ -106,7 +110,10 @@ class Index:
 
     def tidy(self, node: Node | None) -> None:
         """Forget a node that has neither copies nor children, and then perhaps its parent."""
-        while node is not None and node.fastest is None and not node.children and node.key in self.nodes:
+        while node is not None and node.fastest is None:
+            node.num_hits = 0
+            if node.children or node.key not in self.nodes:
+                return
             del self.nodes[node.key]
             parent = node.parent
             if parent is not None and parent.children is not None:

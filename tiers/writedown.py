@@ -20,6 +20,8 @@ def write_down(parts: Parts, disk: DiskStore, level: Level, has_time: Callable[[
     num_written = 0
     payload = memoryview(bytearray(parts.config.slab.num_bytes))
     for copy in _newest_first(parts):
+        if not level.takes(copy.node):
+            continue
         if not has_time() or not _make_room(parts, disk, level, num_written):
             break
         try:

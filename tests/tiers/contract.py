@@ -17,7 +17,7 @@ Only = Callable[[WriteMode], Rig]
 class SlowerTierContract:
     tier: Tier
 
-    @pytest.fixture(params=list(WriteMode))
+    @pytest.fixture(params=[WriteMode.WRITE_BACK, WriteMode.WRITE_THROUGH])
     def rig(self, only: Only, request: pytest.FixtureRequest) -> Rig:
         return only(request.param)
 
@@ -84,6 +84,29 @@ class SlowerTierContract:
         assert rig.resident()[self.tier] == 0
         rig.request(keys_of(B))
         assert rig.resident()[self.tier] == 2
+
+    def test_a_selective_tier_has_a_block_only_after_its_second_hit(self, only: Only) -> None:
+        rig = only(WriteMode.WRITE_SELECTIVE)
+        stored: list[int] = []
+        for _ in range(3):
+            rig.request(keys_of(A))
+            stored.append(rig.resident()[self.tier])
+        assert stored == [0, 0, 3]  # the last block is computed each time
+        rig.request(keys_of(B))
+        assert rig.resident()[self.tier] == 3
+        assert rig.request(keys_of(A)) == [Tier.GPU, Tier.GPU, self.tier]
+        assert rig.resident()[self.tier] == 3
+
+    def test_a_selective_tier_may_be_told_to_wait_for_more_hits_or_fewer(self, only: Only) -> None:
+        rig = only(WriteMode.WRITE_SELECTIVE)
+        rig.cache.configure(self.tier, store_after_hits=1)
+        rig.request(keys_of(A))
+        rig.request(keys_of(A))
+        assert rig.resident()[self.tier] == 3
+        rig.cache.configure(self.tier, store_after_hits=3)
+        for _ in range(3):
+            rig.request(keys_of(B))
+        assert rig.resident()[self.tier] == 3
 
     def test_a_block_found_while_its_store_is_under_way_has_its_bytes(self, only: Only) -> None:
         rig = only(WriteMode.WRITE_BACK)

@@ -4,20 +4,27 @@ Requests come one after the other, and all copies of one have settled before the
 a whole workload: `request_tokens` for what an engine is asked, `request` for keys.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 
 from tiers import TIERS, BlockKey, Tier, WriteMode, chain_keys
 
 
 class OracleHierarchy:
-    """`sizes` are blocks, gpu first. In each tier `order` is what may leave, oldest first; `pinned` is being read."""
+    """`sizes` are blocks, gpu first. In each tier `order` is what may leave, oldest first; `pinned` is being read.
 
-    def __init__(self, sizes: Sequence[int], mode: WriteMode) -> None:
+    `num_hits` counts requests that found a block since it last was nowhere: with write_selective the `hits_to_store`th
+    brings it into the slower tiers.
+    """
+
+    def __init__(self, sizes: Sequence[int], mode: WriteMode, hits_to_store: int = 2) -> None:
         self.sizes = list(sizes)
         self.mode = mode
         self.order: list[list[BlockKey]] = [[] for _ in sizes]
         self.pinned: list[set[BlockKey]] = [set() for _ in sizes]
         self.parent: dict[BlockKey, BlockKey] = {}
+        self.num_hits: Counter[BlockKey] = Counter()
+        self.hits_to_store = hits_to_store
 
     def request_tokens(
         self, root: BlockKey, prompt: Sequence[int], generated: Sequence[int], block_size: int
@@ -37,9 +44,13 @@ class OracleHierarchy:
         tiers = self.match(keys[:num_hittable])
         loaded = [key for key, tier in zip(keys, tiers, strict=False) if tier is not Tier.GPU]
         for key in keys[: len(tiers)]:
+            self.num_hits[key] += 1
             self._pin(key)
         while len(self.order[0]) + num_blocks > self.sizes[0]:
             self._evict(0)
+        if self.mode is WriteMode.WRITE_SELECTIVE:
+            for key in [key for key in keys[: len(tiers)] if key not in loaded]:
+                self._store_through(key)
         self._rebalance()
         for key in loaded:
             self._store_through(key)
@@ -68,13 +79,14 @@ class OracleHierarchy:
 
     def clear(self, rank: int) -> None:
         self.order[rank].clear()
+        self._forget_hits()
 
     def _pin(self, key: BlockKey) -> None:
         """Into gpu, where nothing pushes it out; exclusive tiers below give it up."""
         for rank, order in enumerate(self.order):
             if key in order:
                 order.remove(key)
-                if self.mode is WriteMode.WRITE_THROUGH:
+                if self.mode is not WriteMode.WRITE_BACK:
                     self.pinned[rank].add(key)
         self.pinned[0].add(key)
 
@@ -88,11 +100,12 @@ class OracleHierarchy:
 
     def _evict(self, rank: int) -> None:
         key = self.order[rank].pop(0)
-        target = next((lower for lower in range(rank + 1, len(self.sizes)) if self.sizes[lower]), None)
+        lower = range(rank + 1, len(self.sizes))
+        target = next((rank for rank in lower if self.sizes[rank] and self._is_hit_enough(key)), None)
         if target is None:
             self._drop_after(key)
             return
-        if self.mode is WriteMode.WRITE_THROUGH and not self._is_taken_down(key, target):
+        if self.mode is not WriteMode.WRITE_BACK and not self._is_taken_down(key, target):
             self._drop_after(key)
             return
         while key is not None and (key in self.order[target] or key not in self.pinned[target]):
@@ -112,6 +125,14 @@ class OracleHierarchy:
         if any(gone in tier for tier in (*self.order, *self.pinned)):
             return
         self.order = [[key for key in order if not self._is_after(key, gone)] for order in self.order]
+        self._forget_hits()
+
+    def _is_hit_enough(self, key: BlockKey) -> bool:
+        return self.mode is not WriteMode.WRITE_SELECTIVE or self.num_hits[key] >= self.hits_to_store
+
+    def _forget_hits(self) -> None:
+        for key in [key for key in self.num_hits if not any(key in tier for tier in (*self.order, *self.pinned))]:
+            del self.num_hits[key]
 
     def _is_after(self, key: BlockKey, gone: BlockKey) -> bool:
         while key in self.parent:
@@ -131,7 +152,7 @@ class OracleHierarchy:
         self.order[rank].append(key)
 
     def _store_through(self, key: BlockKey) -> None:
-        if self.mode is WriteMode.WRITE_BACK:
+        if self.mode is WriteMode.WRITE_BACK or not self._is_hit_enough(key):
             return
         for rank in range(1, len(self.sizes)):
             if self.sizes[rank] and key not in self.pinned[rank]:

@@ -53,6 +53,11 @@ class Pair:
         self.oracle.clear(RANKS[tier])
         self.compare()
 
+    def wait_for_hits(self, num_hits: int) -> None:
+        for tier in (Tier.CPU, Tier.DISK):
+            self.rig.cache.configure(tier, store_after_hits=num_hits)
+        self.oracle.hits_to_store = num_hits
+
     def compare(self) -> None:
         assert list(self.rig.resident().values()) == [len(order) for order in self.oracle.order]
         for chain in self.chains:
@@ -94,6 +99,15 @@ def test_resizing_between_requests_moves_just_what_does_not_fit(
 ) -> None:
     actions = st.one_of(REQUEST, REQUEST, st.tuples(st.just("resize"), RESIZES))
     play(sizes, mode, data.draw(st.lists(actions, min_size=1, max_size=30)), nothing_is_lost)
+
+
+@settings(max_examples=60, deadline=None)
+@given(sizes=SIZES, data=st.data())
+def test_a_block_goes_down_at_the_hit_that_its_tiers_wait_for(sizes: tuple[int, int, int], data: st.DataObject) -> None:
+    wait, clear = st.tuples(st.just("wait_for_hits"), st.integers(1, 3)), st.tuples(st.just("clear"), CLEARS)
+    actions = st.one_of(REQUEST, REQUEST, REQUEST, wait, clear, st.tuples(st.just("resize"), RESIZES))
+    drawn = data.draw(st.lists(actions, min_size=1, max_size=40))
+    play(sizes, WriteMode.WRITE_SELECTIVE, drawn, lambda pair: None)
 
 
 @settings(max_examples=60, deadline=None)

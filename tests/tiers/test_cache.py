@@ -227,6 +227,7 @@ def test_figures_of_every_tier_exist_from_the_start() -> None:
     [
         (lambda: SlabSpec(0, "uint8", ()), "at least 1"),
         (lambda: TierConfig(Tier.CPU, -1), "expected 0 or more"),
+        (lambda: TierConfig(Tier.CPU, 0, store_after_hits=0), "store_after_hits is 0; expected 1 or more"),
         (lambda: TierConfig(Tier.DISK, 10), "needs a folder"),
         (lambda: TierConfig(Tier.REMOTE, 10), "not part of this version"),
         (lambda: CacheConfig(4, SLAB, "x", (TierConfig(Tier.CPU, 64),)), "expected gpu first"),

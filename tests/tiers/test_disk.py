@@ -265,7 +265,7 @@ def test_a_corrupt_block_fails_the_lease_and_is_a_miss_from_then_on(tmp_path: Pa
     assert again.hit_tiers == [Tier.DISK]  # its origin, though the first try has brought it to gpu
 
 
-@pytest.mark.parametrize("mode", WriteMode)
+@pytest.mark.parametrize("mode", [WriteMode.WRITE_BACK, WriteMode.WRITE_THROUGH])
 def test_a_full_disk_costs_blocks_but_no_request(tmp_path: Path, mode: WriteMode) -> None:
     rig = make_rig(config(gpu=4, disk=16, path=tmp_path, mode=mode))
     with largest_file(HEADER_BYTES + 10):

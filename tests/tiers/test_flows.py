@@ -176,6 +176,16 @@ def test_a_tier_of_nothing_remembers_nothing_and_no_tier_remembers_without_bound
     assert MAX_DROPPED_KEYS // 2 <= len(huge) <= MAX_DROPPED_KEYS
 
 
+def test_a_tier_that_has_shrunk_remembers_no_more_than_it_may_hold_now() -> None:
+    dropped = DroppedKeys(8)
+    for number in range(6):
+        dropped.add(bytes([number]))
+    dropped.resize(6)
+    for number in range(6, 20):
+        dropped.add(bytes([number]))
+        assert len(dropped) <= 6
+
+
 @pytest.mark.parametrize("tier", TIERS)
 def test_every_way_out_of_a_tier_is_a_way_into_another_or_out_of_all(tier: Tier) -> None:
     for way in ways_out_of(tier):

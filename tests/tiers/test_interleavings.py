@@ -122,6 +122,10 @@ class CacheMachine(RuleBasedStateMachine):
     def configure(self, tier: Tier, mode: WriteMode) -> None:
         self.cache.configure(tier, write_mode=mode)
 
+    @rule(tier=USED, num_hits=st.integers(1, 3))
+    def wait_for_hits(self, tier: Tier, num_hits: int) -> None:
+        self.cache.configure(tier, store_after_hits=num_hits)
+
     @rule(tier=USED, policy=st.sampled_from(Policy))
     def change_policy(self, tier: Tier, policy: Policy) -> None:
         self.cache.configure(tier, policy=policy)

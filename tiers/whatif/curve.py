@@ -50,8 +50,10 @@ class HitCurve:
         """What each tier of a hierarchy would have served, fastest first.
 
         Exclusive tiers (write_back) cut one stack into pieces; with write_through each is a stack prefix of its own
-        that a hit in a faster tier keeps in order, and serves what no faster tier has.
+        that a hit in a faster tier keeps in order, and serves what no faster tier has. Raises ValueError for others.
         """
+        if mode is WriteMode.WRITE_SELECTIVE:
+            raise ValueError("A tier that waits for hits is no part of one stack; ask for write_back or write_through.")
         if mode is WriteMode.WRITE_THROUGH:
             ends = np.maximum.accumulate(np.asarray(capacities, np.int64))
         else:

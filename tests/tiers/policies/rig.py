@@ -10,7 +10,7 @@ class LevelRig:
     """Blocks are named by paths: b"" is no block, b"a" a root, b"ab" follows it."""
 
     def __init__(self, policy: Policy, capacity: int) -> None:
-        self.level = Level(0, Tier.GPU, capacity, 1, WriteMode.WRITE_BACK, policy)
+        self.level = Level(0, Tier.CPU, capacity, 1, WriteMode.WRITE_BACK, policy)
         self.index = Index(1)
 
     @property
@@ -26,8 +26,11 @@ class LevelRig:
         node = self.index.nodes.get(path)
         return None if node is None else self.level.of(node)
 
+    def book(self, path: bytes) -> Copy:
+        return self.level.add(self.node(path), Tier.GPU, Tier.GPU)
+
     def add(self, path: bytes) -> Copy:
-        copy = self.level.add(self.node(path), Tier.GPU)
+        copy = self.book(path)
         self.level.eviction.touch(copy)
         return copy
 

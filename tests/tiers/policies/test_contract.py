@@ -42,7 +42,7 @@ class PolicyMachine(RuleBasedStateMachine):
                 self.rig.level.eviction.hold(copy)
         for prefix in prefixes:
             if self.rig.find(prefix) is None and self.has_room(prefix):
-                self.rig.level.add(self.rig.node(prefix), self.rig.level.tier)
+                self.rig.book(prefix)
 
     @precondition(lambda self: self.reads)
     @rule(data=st.data())
@@ -65,7 +65,7 @@ class PolicyMachine(RuleBasedStateMachine):
     def comes_down(self, path: bytes) -> None:
         if path in self.held or not self.has_room(path):
             return
-        copy = self.rig.find(path) or self.rig.level.add(self.rig.node(path), self.rig.level.tier)
+        copy = self.rig.find(path) or self.rig.book(path)
         self.rig.level.eviction.enter(copy)
 
     @precondition(lambda self: self.may_leave)

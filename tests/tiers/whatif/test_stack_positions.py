@@ -15,6 +15,7 @@ from tiers.whatif.stack import NEVER, RecencyStack
 
 SLAB = SlabSpec(1, "uint8", (1,))
 ROOT = b"root"
+MODES = st.sampled_from([WriteMode.WRITE_BACK, WriteMode.WRITE_THROUGH])
 
 # Prompts as paths through a tree: a prefix of one of a few chains, then blocks of its own.
 prompts = st.lists(
@@ -51,7 +52,7 @@ def test_positions_give_the_hits_of_an_lru_cache_of_any_size(
     assert found == lru_hits(requests, capacity, order)
 
 
-@given(prompts, st.integers(1, 9), st.integers(0, 9), st.sampled_from([WriteMode.WRITE_BACK, WriteMode.WRITE_THROUGH]))
+@given(prompts, st.integers(1, 9), st.integers(0, 9), MODES)
 def test_the_split_by_tier_is_that_of_the_real_tiers(
     requests: list[list[str]], spare: int, cpu: int, mode: WriteMode
 ) -> None:
@@ -103,7 +104,7 @@ def test_many_accesses_go_through_in_chunks(monkeypatch: pytest.MonkeyPatch) -> 
     assert np.array_equal(stack_positions(uniform(requests)), expected)
 
 
-@given(prompts, st.lists(st.integers(0, 50), min_size=1, max_size=4), st.sampled_from([*WriteMode]))
+@given(prompts, st.lists(st.integers(0, 50), min_size=1, max_size=4), MODES)
 def test_tiers_together_serve_what_their_stack_serves(
     requests: list[list[str]], sizes: list[int], mode: WriteMode
 ) -> None:
@@ -111,6 +112,11 @@ def test_tiers_together_serve_what_their_stack_serves(
     curve.add(stack_positions(uniform(requests)))
     together = max(sizes) if mode is WriteMode.WRITE_THROUGH else sum(sizes)
     assert sum(curve.split(sizes, mode)) == curve.hits(together)
+
+
+def test_the_split_of_tiers_that_wait_for_hits_is_not_told() -> None:
+    with pytest.raises(ValueError, match="no part of one stack"):
+        HitCurve().split([1, 1], WriteMode.WRITE_SELECTIVE)
 
 
 def test_tokens_weigh_what_their_blocks_hold() -> None:
