@@ -5,16 +5,19 @@ Knows nothing about leases but that their blocks are not to be touched.
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from tiers.assembly import Parts
+from tiers.bounds import Bounds
 from tiers.config import check_hits
 from tiers.disk import DiskStore
 from tiers.errors import RefusedError
 from tiers.level import Level
 from tiers.limits import MachineLimits
 from tiers.names import TIERS, Policy, Tier, WriteMode
+from tiers.remote import RemoteStore
 from tiers.sizes import in_words
-from tiers.stats import CacheStats, absent
+from tiers.stats import CacheStats, Health, absent
 from tiers.writedown import write_down
 
 POLL_SECONDS = 0.002
@@ -27,51 +30,24 @@ class Admin:
         self, parts: Parts, limits: MachineLimits, clock: Callable[[], float], poll: Callable[[], bool]
     ) -> None:
         self._parts = parts
-        self._limits = limits
+        self.bounds = Bounds(parts, limits)
         self._clock = clock
         self._poll = poll
         self._is_closed = False
         for level in parts.levels:
-            if level.tier is not Tier.DISK:  # a disk that others have filled must not keep the engine from starting
-                self._refuse_above_limit(level, level.capacity_bytes)
+            if level.tier in (
+                Tier.GPU,
+                Tier.CPU,
+            ):  # a disk that others have filled must not keep the engine from starting
+                self.bounds.check(level, level.capacity_bytes)
 
     # -- sizes -------------------------------------------------------------------------------------------------------
-    def max_bytes(self, tier: Tier) -> int:
-        level = self._parts.level(tier)
-        if level is None:
-            return 0
-        if tier is Tier.DISK:
-            held = level.num_blocks * level.block_bytes
-            path = self._parts.disk.folder if self._parts.disk else None
-            return self._limits.max_bytes(tier, held_bytes=held, path=path)
-        if not self._parts.gpu.pool.is_host_memory:
-            return self._limits.max_bytes(tier, held_bytes=self._held_bytes(tier))
-        # gpu and cpu share the host's memory: neither may have what is promised to the other.
-        promised = sum(
-            other.capacity_bytes
-            for other in self._parts.levels[1:] + self._parts.levels[:1]
-            if other.tier in (Tier.GPU, Tier.CPU) and other.tier is not tier
-        )
-        held = self._held_bytes(Tier.GPU) + self._held_bytes(Tier.CPU)
-        return max(0, self._limits.max_bytes(tier, held_bytes=held) - promised)
-
-    def max_reason(self, tier: Tier) -> str:
-        return self._limits.why(tier) if self._parts.level(tier) else "this engine has no such tier"
-
-    def _held_bytes(self, tier: Tier) -> int:
-        if tier is Tier.GPU:
-            gpu = self._parts.gpu
-            num_blocks = gpu.slots.num_in_use if gpu.pool.is_host_memory else gpu.pool.num_blocks
-        else:
-            num_blocks = self._parts.host.num_in_use
-        return num_blocks * self._parts.config.slab.num_bytes
-
     def resize(self, tier: Tier, capacity_bytes: int) -> None:
         level = self._level(tier)
         if capacity_bytes < 0:
             raise RefusedError(f"The {tier} tier cannot have {in_words(capacity_bytes)}; expected 0 or more.")
         if capacity_bytes > level.capacity_bytes:
-            self._refuse_above_limit(level, capacity_bytes)
+            self.bounds.check(level, capacity_bytes)
         if level.rank == 0:
             self._resize_gpu(level, capacity_bytes)
         else:
@@ -100,14 +76,6 @@ class Admin:
             self._parts.ladder.evict(oldest, gpu.level.reason)
         self._parts.ladder.rebalance()
         return gpu.shrink()
-
-    def _refuse_above_limit(self, level: Level, capacity_bytes: int) -> None:
-        max_bytes = self.max_bytes(level.tier)
-        if capacity_bytes > max_bytes:
-            raise RefusedError(
-                f"The {level.tier} tier cannot have {in_words(capacity_bytes)}; at most {in_words(max_bytes)} are "
-                f"possible now: {self._limits.why(level.tier)}."
-            )
 
     # -- modes and contents ------------------------------------------------------------------------------------------
     def configure(
@@ -149,6 +117,8 @@ class Admin:
         if self._is_closed:
             return
         self._is_closed = True
+        if self._parts.remote is not None:
+            self._parts.remote.close()
         self._parts.transfers.close()
         self._parts.transfers.apply()
         if self._parts.disk is not None:
@@ -157,7 +127,7 @@ class Admin:
 
     def _keep_order(self, disk: DiskStore) -> None:
         """All known blocks by recency, gpu's as the newest: files of those that are on disk get times in this order."""
-        levels = reversed(self._parts.levels)
+        levels = [level for level in reversed(self._parts.levels) if not level.is_shared]
         keys = [copy.node.key for level in levels for copy in level.eviction.oldest_first()]
         disk.set_order(list(dict.fromkeys(reversed(keys)))[::-1], time.time_ns())
 
@@ -167,4 +137,11 @@ class Admin:
         for level in self._parts.levels:
             used = level.num_blocks if level.rank else self._parts.gpu.slots.num_in_use
             tiers[level.tier] = level.stats(self._parts.config.block_size, used)
+        if self._parts.remote is not None:
+            tiers[Tier.REMOTE] = replace(tiers[Tier.REMOTE], health=self._health(self._parts.remote))
         return CacheStats(tiers)
+
+    def _health(self, remote: RemoteStore) -> Health:
+        breaker, room = remote.breaker, self._parts.follower.room
+        warning = room.warning if room is not None else ""
+        return Health(breaker.state, breaker.num_opened, breaker.last_error, warning)

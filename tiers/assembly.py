@@ -1,10 +1,13 @@
 """Builds a cache's parts from its configuration and finds what the disk tier kept. Knows nothing about requests."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tiers.config import CacheConfig, TierConfig
+from tiers.block_format import stored_bytes
+from tiers.config import CacheConfig, SlabSpec, TierConfig
 from tiers.disk import DiskStore
+from tiers.follower import Follower, Nobody
 from tiers.gpu import Gpu
 from tiers.host import Host
 from tiers.ladder import Ladder
@@ -13,6 +16,9 @@ from tiers.movers import Movers
 from tiers.names import Tier
 from tiers.node import Index, oldest_first
 from tiers.pool import BlockPool
+from tiers.remote import RemoteStore
+from tiers.remote_movers import Absent, RemoteMovers
+from tiers.shared_level import SharedLevel
 from tiers.transfers import Transfers
 
 
@@ -26,33 +32,53 @@ class Parts:
     gpu: Gpu
     host: Host
     disk: DiskStore | None
+    remote: RemoteStore | None
     transfers: Transfers
     ladder: Ladder
+    follower: Follower | Nobody
 
     def level(self, tier: Tier) -> Level | None:
         return next((level for level in self.levels if level.tier is tier), None)
 
 
-def assemble(config: CacheConfig, pool: BlockPool, ring: Callable[[], None]) -> Parts:
-    """All parts, the disk tier's blocks from before among them. RefusedError: another has its folder."""
-    disk = _disk(config)
-    file_bytes = disk.file_bytes if disk else 0
-    levels = [_level(rank, tier, config.slab.num_bytes, file_bytes) for rank, tier in enumerate(config.tiers)]
+def assemble(
+    config: CacheConfig,
+    pool: BlockPool,
+    ring: Callable[[], None],
+    clock: Callable[[], float] = time.monotonic,
+) -> Parts:
+    """All parts, the disk tier's blocks from before among them. RefusedError: another has its folder.
+
+    What a remote tier holds is found later: a server that does not answer keeps nothing from starting.
+    """
+    disk, remote = _disk(config), _remote(config, clock)
+    levels = [_level(rank, tier, config.slab) for rank, tier in enumerate(config.tiers)]
     gpu = Gpu(levels[0], pool)
     gpu.resize(levels[0].capacity_bytes)
     cpu_blocks = next((level.capacity_blocks for level in levels if level.tier is Tier.CPU), 0)
     host = Host(config.slab, cpu_blocks, levels[0].capacity_blocks)
     index = Index(len(levels))
-    transfers = Transfers(config.num_transfer_threads, ring)
-    ladder = Ladder(levels, index, gpu, host, Movers(pool, host, disk, transfers))
-    parts = Parts(config, levels, index, gpu, host, disk, transfers, ladder)
+    transfers = Transfers(config.num_transfer_threads, ring, has_server=remote is not None)
+    server = RemoteMovers(remote, pool, host, transfers) if remote else Absent()
+    ladder = Ladder(levels, index, gpu, host, Movers(pool, host, disk, transfers, server))
+    follower = _follower(levels[-1], index, ladder, server, clock)
+    parts = Parts(config, levels, index, gpu, host, disk, remote, transfers, ladder, follower)
     _restore(parts)
     return parts
 
 
-def _level(rank: int, tier: TierConfig, slab_bytes: int, file_bytes: int) -> Level:
-    block_bytes = file_bytes if tier.tier is Tier.DISK else slab_bytes
-    return Level(rank, tier.tier, tier.capacity_bytes, block_bytes, tier.write_mode, tier.policy, tier.store_after_hits)
+def _level(rank: int, tier: TierConfig, slab: SlabSpec) -> Level:
+    block_bytes = stored_bytes(slab) if tier.tier in (Tier.DISK, Tier.REMOTE) else slab.num_bytes
+    kind = SharedLevel if tier.tier is Tier.REMOTE else Level
+    return kind(rank, tier.tier, tier.capacity_bytes, block_bytes, tier.write_mode, tier.policy, tier.store_after_hits)
+
+
+def _follower(
+    slowest: Level, index: Index, ladder: Ladder, server: RemoteMovers | Absent, clock: Callable[[], float]
+) -> Follower | Nobody:
+    if isinstance(slowest, SharedLevel) and isinstance(server, RemoteMovers):
+        return Follower(slowest, index, ladder, server, clock)
+    return Nobody()
 
 
 def _disk(config: CacheConfig) -> DiskStore | None:
@@ -61,6 +87,21 @@ def _disk(config: CacheConfig) -> DiskStore | None:
             disk = DiskStore(tier.path, config.slab, config.block_size, config.fingerprint)
             disk.lock()
             return disk
+    return None
+
+
+def _remote(config: CacheConfig, clock: Callable[[], float]) -> RemoteStore | None:
+    for tier in config.tiers:
+        if tier.tier is Tier.REMOTE and tier.url is not None:
+            return RemoteStore(
+                tier.url,
+                config.slab,
+                config.block_size,
+                config.fingerprint,
+                ttl_seconds=tier.ttl_seconds,
+                timeout_seconds=tier.timeout_seconds,
+                clock=clock,
+            )
     return None
 
 

@@ -42,9 +42,13 @@ class Breaker:
         self.num_opened = 0
         self.last_error = ""
 
+    @property
+    def is_closed(self) -> bool:
+        return self.state is BreakerState.CLOSED
+
     def check(self) -> None:
         """Raises UnreachableError unless closed."""
-        if self.state is not BreakerState.CLOSED:
+        if not self.is_closed:
             raise UnreachableError(f"not asked, because it failed before: {self.last_error}")
 
     def begin_probe(self) -> bool:

@@ -22,7 +22,7 @@ from tiers.stats import CacheStats
 
 
 class TieredCache:
-    """Blocks by key in gpu, cpu and disk. Raises RefusedError if the machine cannot give the sizes.
+    """Blocks by key in gpu, cpu, disk and remote. Raises RefusedError if the machine cannot give the sizes.
 
     `on_transfer_done` is called, by any thread, when `poll` has something to apply.
     """
@@ -38,7 +38,7 @@ class TieredCache:
     ) -> None:
         self.config = config
         self.on_transfer_done = on_transfer_done
-        self._parts: Parts = assemble(config, gpu, lambda: self.on_transfer_done())
+        self._parts: Parts = assemble(config, gpu, lambda: self.on_transfer_done(), clock)
         self._gpu = self._parts.gpu
         self._ladder = self._parts.ladder
         self._index = self._parts.index
@@ -137,6 +137,7 @@ class TieredCache:
         """Apply finished copies, go on with evictions and resizes that are under way; True if something changed."""
         has_changed = self._parts.transfers.apply()
         self._ladder.touch_late()
+        has_changed |= self._parts.follower.work()
         self._ladder.rebalance()
         has_changed |= self._admin.continue_gpu_resize()
         self._ladder.submit()
@@ -145,11 +146,11 @@ class TieredCache:
     # -- admin, between steps ----------------------------------------------------------------------------------------
     def max_bytes(self, tier: Tier) -> int:
         """The largest size that `resize` would accept now."""
-        return self._admin.max_bytes(tier)
+        return self._admin.bounds.max_bytes(tier)
 
     def max_reason(self, tier: Tier) -> str:
         """What bounds `max_bytes`, as the end of a sentence."""
-        return self._admin.max_reason(tier)
+        return self._admin.bounds.reason(tier)
 
     def resize(self, tier: Tier, capacity_bytes: int) -> None:
         """Takes effect at once; what no longer fits leaves in the background, what leases hold as they end.
@@ -275,7 +276,7 @@ class TieredCache:
             return
         if not copy.is_live:
             self._ladder.settle(copy)
-        elif copy.is_valid:
+        if not copy.node.is_pinned:  # also where this copy is lost: slower tiers may have the block
             self._ladder.touch(copy.node)
 
 

@@ -1,6 +1,6 @@
 """What a cache is built with: the shape of a block and the tiers' sizes. Frozen; knows nothing about live state."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tiers.names import TIERS, Policy, Tier, WriteMode
@@ -33,6 +33,9 @@ class TierConfig:
     """One tier. A capacity of 0 switches it off; `path` is the folder of the disk tier.
 
     With write_selective a block is stored at its hit number `store_after_hits`.
+
+    `url` is the server of the remote tier (redis://, rediss:// or unix://; a password in it is never shown): blocks
+    stay there for `ttl_seconds` after their last use; what it has not answered after `timeout_seconds` is a miss.
     """
 
     tier: Tier
@@ -41,6 +44,9 @@ class TierConfig:
     policy: Policy = Policy.LRU
     path: Path | None = None
     store_after_hits: int = STORE_AFTER_HITS
+    url: str | None = field(default=None, repr=False)
+    ttl_seconds: int = 86_400
+    timeout_seconds: float = 1.0
 
     def __post_init__(self) -> None:
         if self.capacity_bytes < 0:
@@ -48,8 +54,15 @@ class TierConfig:
         check_hits(self.store_after_hits)
         if self.tier is Tier.DISK and self.path is None:
             raise ValueError("The disk tier needs a folder; give its path.")
-        if self.tier is Tier.REMOTE:
-            raise ValueError("A remote tier is not part of this version; configure gpu, cpu and disk.")
+        if self.tier is Tier.REMOTE and not (self.url or "").startswith(("redis://", "rediss://", "unix://")):
+            raise ValueError(
+                "The remote tier needs the URL of a Valkey or Redis server: redis://, rediss:// or unix://."
+            )
+        if self.ttl_seconds < 1 or self.timeout_seconds <= 0:
+            raise ValueError(
+                f"ttl_seconds is {self.ttl_seconds} and timeout_seconds {self.timeout_seconds}; expected at least 1 "
+                "and more than 0."
+            )
 
 
 @dataclass(frozen=True)

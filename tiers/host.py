@@ -43,6 +43,11 @@ class Host:
         self._limit = capacity + self._num_staging
         self._free: list[int] = []
 
+    @property
+    def num_staging(self) -> int:
+        """Blocks that may be on their way, beyond what the cpu tier may hold."""
+        return self._num_staging
+
     def take(self) -> HostSlot | None:
         """None when too much is on its way to disk: storing more would fill the memory."""
         if self.num_in_use >= min(self._limit, self.pool.max_blocks):

@@ -3,8 +3,10 @@
 Decides and books; the bytes follow by operations that transfer threads run. Knows nothing about leases' lengths.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
+from tiers.errors import GoneError, UnreachableError
 from tiers.gpu import Gpu
 from tiers.host import Host, HostSlot
 from tiers.level import Level
@@ -25,6 +27,7 @@ class Ladder:
         self._gpu = gpu
         self._host = host
         self._movers = movers
+        self._forgotten: set[Copy] = set()
 
     # -- down --------------------------------------------------------------------------------------------------------
     def evict(self, copy: Copy, reason: str) -> None:
@@ -44,13 +47,19 @@ class Ladder:
         self.settle(copy)
         self._index.tidy(copy.node)
 
+    def forget(self, copy: Copy) -> None:
+        """What lies in a shared tier cannot be had, or others have removed it: only the books change."""
+        if copy.holds:
+            self._forgotten.add(copy)
+        copy.level.remove(copy)
+        self._index.tidy(copy.node)
+
     def rebalance(self) -> None:
         """Slower tiers that hold more than they may pass their oldest blocks on."""
         for level in self._slower:
             while level.is_over and (oldest := level.eviction.victim()):
                 self.evict(oldest, level.reason)
-            if level.is_shrinking and not level.is_over:
-                level.is_shrinking = False
+            level.rebalanced()
 
     def store_through(self, copy: Copy) -> bool:
         """A block has become valid in gpu: tiers that write through get it now, if they have or can make room.
@@ -72,7 +81,8 @@ class Ladder:
         missing = [level for level in levels if level.of(node) is None and level.takes(node)]
         if not missing:
             return False
-        wanted = [level for level in missing if self._make_room(level)]
+        open_levels = [level for level in missing if self._accepts(level)]
+        wanted = [level for level in open_levels if self._make_room(level)]
         host = self._bytes_of_node(node, copy) if wanted else None
         if host is None:
             for level in wanted:
@@ -100,7 +110,15 @@ class Ladder:
             return self._move(copy, target)
         return False
 
+    def _accepts(self, level: Level) -> bool:
+        if self._movers.accepts(level.tier, level.num_arriving):
+            return True
+        level.errors["store"] += 1
+        return False
+
     def _move(self, copy: Copy, target: Level) -> bool:
+        if not self._accepts(target):
+            return False
         host = self._bytes_of(copy)
         if host is None:
             target.errors["store"] += 1
@@ -113,6 +131,7 @@ class Ladder:
         copy = level.add(origin.node, origin.tier, origin.level.tier)
         copy.host = host
         copy.holds = 1
+        level.expect()
         if not copy.node.is_pinned:
             level.eviction.enter(copy)
         if host.is_filled:
@@ -133,18 +152,18 @@ class Ladder:
         return self._host.ref(hosts[0]) if hosts else self._bytes_of(gpu_copy)
 
     def _bytes_of(self, copy: Copy) -> HostSlot | None:
-        """A reference to the block's bytes in host memory, copied there from gpu; None if there is too much already."""
+        """A reference to the block's bytes in host memory, copied there if need be; None if it has too much already."""
         if copy.host is not None:
             return self._host.ref(copy.host)
         host = self._host.take()
         if host is not None:
             copy.holds += 1
-            self._movers.drain(
-                copy.slot, self._host.ref(host), lambda error, seconds: self._drained(copy, host, error, seconds)
-            )
+            self._movers.drain(copy, self._host.ref(host), partial(self._drained, copy, host))
         return host
 
     def _drained(self, copy: Copy, host: HostSlot, error: Exception | None, seconds: float) -> None:
+        if error is not None and copy.level.rank:
+            copy.level.errors["load"] += 1
         self._unhold(copy)
         waiting, host.waiting = host.waiting, []
         for first in waiting[:1]:  # the fastest that wanted it; for the others the block lies in memory then
@@ -158,14 +177,14 @@ class Ladder:
         self._host.unref(host)
 
     def _filled(self, copy: Copy) -> None:
-        """The copy's host slot has the block: that is all for cpu, and half the way for disk."""
+        """The copy's host slot has the block: that is all for cpu, and half the way for disk and remote."""
         assert copy.host is not None
-        if copy.level.tier is not Tier.DISK:
+        if copy.level.tier is Tier.CPU:
             self._stored(copy)
             return
         if copy.source is Tier.GPU:
-            copy.source = Tier.DISK  # it is in neither tier's memory now: the one it is charged to counts
-        self._movers.write(copy, self._host.ref(copy.host), lambda error, seconds: self._written(copy, error, seconds))
+            copy.source = copy.level.tier  # it is in neither tier's memory now: the one it is charged to counts
+        self._movers.write(copy, self._host.ref(copy.host), partial(self._written, copy))
 
     def _written(self, copy: Copy, error: Exception | None, seconds: float) -> None:
         copy.level.store_seconds += seconds
@@ -180,11 +199,15 @@ class Ladder:
 
     def _stored(self, copy: Copy) -> None:
         copy.is_valid = True
+        copy.level.arrived()
         copy.level.num_stored += copy.is_live
         self._unhold(copy)
 
     def _not_stored(self, copy: Copy) -> None:
         copy.level.errors["store"] += 1
+        copy.level.arrived()
+        if copy.level.is_shared:
+            self._forgotten.add(copy)
         if copy.is_live:
             copy.level.remove(copy)
             self._unhold(copy)
@@ -208,7 +231,7 @@ class Ladder:
         """Load the block into the slot; the copies out of that slot, if any, were asked for before."""
         copy.slot = slot
         host = source.host and self._host.ref(source.host)
-        self._movers.load(copy, host, lambda error, seconds: self._loaded(copy, source, host, error, seconds))
+        self._movers.load(copy, source.level.tier, host, partial(self._loaded, copy, source, host))
 
     def _loaded(self, copy: Copy, source: Copy, host: HostSlot | None, error: Exception | None, seconds: float) -> None:
         if host is not None:
@@ -221,7 +244,7 @@ class Ladder:
                 lease.origins.pop(copy.node.key, None)
         copy.waiters = None
         if error is not None:
-            self._lost(copy, source.level)
+            self._lost(copy, source, error)
             return
         source.level.num_loaded += 1
         source.level.timer.observe(seconds)
@@ -232,15 +255,27 @@ class Ladder:
         if not copy.pins:
             self.late.append(copy.node)
 
-    def _lost(self, copy: Copy, level: Level) -> None:
-        level.errors["load"] += 1
-        level.evicted["corrupt"] += 1
+    def _lost(self, copy: Copy, source: Copy, error: Exception) -> None:
+        """What the source has is of no use; slower tiers may still have the block."""
+        level = source.level
+        if isinstance(error, UnreachableError):
+            level.errors["load"] += 1
+            self._leave(source, self.forget)
+        else:
+            if not (level.is_shared and isinstance(error, GoneError)):
+                level.errors["load"] += 1
+                level.evicted["corrupt"] += 1
+            self._leave(source, self.drop)
         copy.holds -= 1
-        for lost in copy.node.live_copies():
-            self.drop(lost)
+        self._leave(copy, self.drop)
+        self.late.append(copy.node)  # what slower tiers have of it was held
+
+    def _leave(self, copy: Copy, how: Callable[[Copy], None]) -> None:
+        if copy.is_live:
+            how(copy)
 
     def touch_late(self) -> None:
-        """Blocks whose request went away while they were loaded: now anybody's, and no older than their children."""
+        """Blocks that nobody reads any more though no lease has let them go: no older than their children."""
         if not self.late:
             return
         for node in oldest_first(reversed(self.late)):
@@ -267,14 +302,23 @@ class Ladder:
             return
         if copy.host is not None:
             self._host.unref(copy.host)
-        if copy.level.tier is Tier.DISK and not self._has_newer(copy):
-            self._movers.delete(copy.node.key)
+        if self._is_to_be_removed(copy):
+            self._movers.delete(copy.level.tier, copy.node.key)
 
     def submit(self) -> None:
         self._movers.submit()
 
+    def _is_to_be_removed(self, copy: Copy) -> bool:
+        """A tier that is switched off leaves what is shared to the others."""
+        level: Level = copy.level
+        if copy in self._forgotten:
+            self._forgotten.remove(copy)
+            return False
+        is_kept = level.is_shared and not level.capacity_blocks
+        return level.tier in (Tier.DISK, Tier.REMOTE) and not is_kept and not self._has_newer(copy)
+
     def _has_newer(self, copy: Copy) -> bool:
-        """The block was stored again meanwhile, in a file of the same name."""
+        """The block was stored again meanwhile, under the same name."""
         node = self._index.nodes.get(copy.node.key)
         return node is not None and copy.level.of(node) is not None
 

@@ -7,12 +7,17 @@ from tiers.config import STORE_AFTER_HITS
 from tiers.flows import DROPPED, FREED, DroppedKeys, Flows
 from tiers.names import Policy, Tier, WriteMode
 from tiers.node import Copy, Node
-from tiers.policies import Exit, make_policy
+from tiers.policies import EvictionPolicy, Exit, make_policy
 from tiers.stats import EVICTION_REASONS, OPERATIONS, LoadTimer, TierStats
 
 
 class Level:
-    """`rank` 0 is gpu. `block_bytes` is what one block takes here; `num_blocks` are charged now."""
+    """`rank` 0 is gpu. `block_bytes` is what one block takes here; `num_blocks` are charged now.
+
+    `num_arriving` of those are not stored yet.
+    """
+
+    is_shared = False
 
     def __init__(
         self,
@@ -30,11 +35,11 @@ class Level:
         self.write_mode = write_mode
         self.store_after_hits = store_after_hits
         self.policy = policy
-        self.eviction = make_policy(policy, capacity_bytes // block_bytes)
+        self.eviction = self._make_policy(policy, capacity_bytes // block_bytes)
         self.flows = Flows(tier)
         self.dropped = DroppedKeys(0)
         self.resize(capacity_bytes)
-        self.num_blocks = 0
+        self.num_blocks = self.num_arriving = 0
         self.is_shrinking = False
         self.num_stored = self.num_loaded = 0
         self.store_seconds = 0.0
@@ -54,9 +59,16 @@ class Level:
             return
         blocks = self.eviction.oldest_first()
         self.policy = policy
-        self.eviction = make_policy(policy, self.capacity_blocks)
+        self.eviction = self._make_policy(policy, self.capacity_blocks)
         for copy in blocks:
             self.eviction.touch(copy)
+
+    def _make_policy(self, policy: Policy, capacity_blocks: int) -> EvictionPolicy:
+        return make_policy(policy, capacity_blocks)
+
+    def rebalanced(self) -> None:
+        """What could leave has left."""
+        self.is_shrinking &= self.is_over
 
     @property
     def is_over(self) -> bool:
@@ -98,6 +110,14 @@ class Level:
         copy = node.copies[self.rank] = Copy(node, self, source)
         self.num_blocks += 1
         return copy
+
+    def expect(self) -> None:
+        """One of the blocks that were added is on its way; `arrived` follows."""
+        self.num_arriving += 1
+
+    def arrived(self) -> None:
+        """Stored, or given up."""
+        self.num_arriving -= 1
 
     def remove(self, copy: Copy, leave: Exit = Exit.DROPPED) -> None:
         """After `Exit.EVICTED` call `evicted_to`, once it is clear where it goes."""

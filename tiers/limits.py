@@ -22,8 +22,6 @@ class MachineLimits:
 
     def max_bytes(self, tier: Tier, *, held_bytes: int = 0, path: Path | None = None) -> int:
         """The largest size that the tier could have, if it holds `held_bytes` of the machine already."""
-        if tier is Tier.REMOTE:
-            return 0
         if tier is Tier.DISK:
             free, total, spare = *_disk(path or self._disk_path or Path()), DISK_SPARE_BYTES
         elif tier is Tier.GPU and self._has_cuda:
@@ -34,8 +32,6 @@ class MachineLimits:
 
     def why(self, tier: Tier) -> str:
         """What bounds the tier, as the end of a sentence."""
-        if tier is Tier.REMOTE:
-            return "no remote tier is configured"
         if tier is Tier.DISK:
             return "that is what the disk has free, less a reserve for others"
         if tier is Tier.GPU and self._has_cuda:

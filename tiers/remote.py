@@ -14,17 +14,20 @@ from tiers.keys import BlockKey
 from tiers.remote_line import Line
 from tiers.remote_look import Look, RemoteEntry
 from tiers.remote_reader import Land, RemoteReader
+from tiers.remote_room import Room
 from tiers.remote_space import Space
 from tiers.remote_wire import Wire
 from tiers.remote_writer import Outgoing, RemoteWriter
 
 NO_LIMIT = 1 << 50
+# A server that reads slower than this is not waited for, however much was asked of it.
+SLOWEST_BYTES_PER_SECOND = 64 << 20
 
 
 class RemoteStore:
     """`value_bytes` is what each block takes. One thread may read while another does the rest.
 
-    Nothing takes longer than `timeout_seconds`, a full look's pages and hundreds of keys apart: those have it each.
+    Nothing takes longer than `timeout_seconds`, but for a full look's pages and hundreds of keys: those have it each.
     """
 
     def __init__(
@@ -41,6 +44,7 @@ class RemoteStore:
         space = Space.of(slab, block_size, fingerprint, ttl_seconds)
         self.prefix = space.prefix
         self.value_bytes = space.value_bytes
+        self.payload_bytes = slab.num_bytes
         self.breaker = Breaker(clock)
         self._lines = [
             Line(way, Wire(url, clock), self.breaker, timeout_seconds, clock) for way in ("reading", "writing")
@@ -48,6 +52,8 @@ class RemoteStore:
         self._reader = RemoteReader(space, self._lines[0])
         self._writer = RemoteWriter(space, self._lines[1], lambda: clock() + timeout_seconds)
         self._has_failed = False
+        self._timeout = timeout_seconds
+        self._clock = clock
 
     # -- as every store ------------------------------------------------------------------------------------------------
     def write(self, key: BlockKey, parent_key: BlockKey, position: int, payload: memoryview) -> None:
@@ -64,7 +70,7 @@ class RemoteStore:
         self.remove_many([key])
 
     def scan(self) -> Sequence[RemoteEntry]:
-        self._has_failed = True
+        self.start_over()
         return self.look().news.used
 
     # -- many at a time ------------------------------------------------------------------------------------------------
@@ -97,7 +103,24 @@ class RemoteStore:
             self._has_failed = True
             raise
 
+    def measure(self, *, is_probe: bool = False) -> Room:
+        """What the server says of its memory. Raises UnreachableError."""
+        return self._writer.measure(is_probe=is_probe)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the server takes its memory from this machine."""
+        return self._lines[0].wire.is_local
+
+    def start_over(self) -> None:
+        """The next look is a full one."""
+        self._has_failed = True
+
+    def deadline(self, num_bytes: int) -> float:
+        """When so many bytes, asked for now, are given up."""
+        return self._clock() + self._timeout + num_bytes / SLOWEST_BYTES_PER_SECOND
+
     def close(self) -> None:
-        """What is under way fails."""
+        """What is under way fails, and all that is asked later."""
         for line in self._lines:
-            line.wire.close()
+            line.close()

@@ -22,6 +22,12 @@ class Line:
         self._breaker = breaker
         self._timeout = timeout_seconds
         self._clock = clock
+        self._is_closed = False
+
+    def close(self) -> None:
+        """From any thread, for good."""
+        self._is_closed = True
+        self.wire.close()
 
     @contextmanager
     def use(self, not_after: float = float("inf"), *, is_probe: bool = False) -> Iterator[float]:
@@ -30,6 +36,8 @@ class Line:
         CorruptError and NoRoomError within say nothing against the server: they pass.
         """
         now = self._clock()
+        if self._is_closed:
+            raise UnreachableError("it is closed")
         if now >= not_after:
             raise UnreachableError("it waited too long for its turn")
         if not is_probe:

@@ -54,6 +54,11 @@ class Wire:
         self._start = self._end = 0
         self.num_opened = 0
 
+    @property
+    def is_local(self) -> bool:
+        host = str(self._options.get("host", "localhost"))
+        return "path" in self._options or host in ("localhost", "::1") or host.startswith("127.")
+
     def open(self, deadline: float) -> None:
         """Connect and log in, unless that was done. Raises OSError with a sentence that has no password in it."""
         if self._socket is not None and not _has_news(self._socket):

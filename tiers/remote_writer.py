@@ -78,6 +78,12 @@ class RemoteWriter:
         trimmed, self._num_trimmed = self._num_trimmed, 0
         return Look(news, trimmed, room)
 
+    def measure(self, *, is_probe: bool) -> Room:
+        """The server's memory alone. Raises UnreachableError."""
+        with self._line.use(is_probe=is_probe) as deadline:
+            num_blocks = self._line.wire.call("ZCARD", self._space.index, deadline=deadline)
+            return self._measure(num_blocks if isinstance(num_blocks, int) else 0, deadline)
+
     # -- details -----------------------------------------------------------------------------------------------------
     def _write(self, blocks: Sequence[Outgoing], max_blocks: int, deadline: float) -> list[OSError | None]:
         if self._room_bytes is None:

@@ -8,7 +8,7 @@ from tiers.flows import origins_of, ways_out_of
 from tiers.names import Tier
 
 LOAD_BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-EVICTION_REASONS = ("capacity", "resize", "clear", "corrupt")
+EVICTION_REASONS = ("capacity", "resize", "clear", "corrupt", "expired")
 OPERATIONS = ("load", "store")
 
 
@@ -43,6 +43,20 @@ class LoadTimer:
 
 
 @dataclass(frozen=True)
+class Health:
+    """Of a tier that can fail as a whole. `state` is its breaker's; a sentence is empty if there is nothing to say."""
+
+    state: str = "closed"
+    num_opened: int = 0
+    last_error: str = ""
+    warning: str = ""
+
+    @property
+    def is_up(self) -> bool:
+        return self.state == "closed"
+
+
+@dataclass(frozen=True)
 class TierStats:
     """One tier. `pinned_blocks` of the resident ones are being read; `used_bytes` of gpu also counts private blocks.
 
@@ -70,6 +84,7 @@ class TierStats:
     entered_blocks: Mapping[str, int]
     left_blocks: Mapping[str, int]
     missed_blocks: int
+    health: Health = Health()
 
     def check(self) -> None:
         there = sum(self.entered_blocks.values()) - sum(self.left_blocks.values())

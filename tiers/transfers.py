@@ -8,8 +8,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Protocol
+
+Done = Callable[[Exception | None, float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +20,7 @@ class Operation:
     """`run` is called on a transfer thread; `done(error, seconds)` later on the owner's, by `Transfers.apply`."""
 
     run: Callable[[], None]
-    done: Callable[[Exception | None, float], None]
+    done: Done
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,10 @@ class InlineLane:
         self._batches.clear()
 
 
+def _nothing(error: Exception | None, seconds: float) -> None:
+    """To be told."""
+
+
 def _run(operation: Operation) -> Outcome:
     started_at = time.perf_counter()
     error: Exception | None = None
@@ -102,14 +109,20 @@ def _run(operation: Operation) -> Outcome:
 
 
 class Transfers:
-    """The lanes: `near` for all that touches gpu, `far` for files. With fewer than two threads they are the same."""
+    """The lanes: `near` for all that touches gpu, `far` for files, `fetch` and `send` for a server, if there is one.
 
-    def __init__(self, num_threads: int, ring: Callable[[], None]) -> None:
+    With fewer than two threads they are the same.
+    """
+
+    def __init__(self, num_threads: int, ring: Callable[[], None], *, has_server: bool = False) -> None:
         self._finished: SimpleQueue[Outcome] = SimpleQueue()
         self.num_pending = 0
         finish = self._finished.put
         self._near: Lane = ThreadLane("near", finish, ring) if num_threads else InlineLane(finish)
-        self._far: Lane = ThreadLane("far", finish, ring) if num_threads > 1 else self._near
+        names = ("far", "fetch", "send") if has_server else ("far",)
+        others = {name: ThreadLane(name, finish, ring) for name in names if num_threads > 1}
+        self._far, self._fetch, self._send = (others.get(name, self._near) for name in ("far", "fetch", "send"))
+        self._lanes: list[Lane] = [self._near, *others.values()]
 
     def submit_near(self, batch: Sequence[Operation]) -> None:
         self.num_pending += len(batch)
@@ -118,6 +131,15 @@ class Transfers:
     def submit_far(self, batch: Sequence[Operation]) -> None:
         self.num_pending += len(batch)
         self._far.submit(batch)
+
+    def submit_fetch(self, batch: Sequence[Operation]) -> None:
+        """Begins when all that was submitted to `near` before is done: the slots are free to be written then."""
+        self.submit_near([Operation(partial(self._fetch.submit, batch), _nothing)])
+        self.num_pending += len(batch)
+
+    def submit_send(self, batch: Sequence[Operation]) -> None:
+        self.num_pending += len(batch)
+        self._send.submit(batch)
 
     def apply(self) -> bool:
         """Tell what has finished; True if there was something. The only place where `done` is called."""
@@ -133,6 +155,5 @@ class Transfers:
             outcome.operation.done(outcome.error, outcome.seconds)
 
     def close(self) -> None:
-        self._near.close()
-        if self._far is not self._near:
-            self._far.close()
+        for lane in self._lanes:
+            lane.close()

@@ -38,7 +38,7 @@ def write_down(parts: Parts, disk: DiskStore, level: Level, has_time: Callable[[
 def _newest_first(parts: Parts) -> Iterator[Copy]:
     """Valid copies in gpu and cpu of blocks that are not on disk."""
     for faster in parts.levels:
-        if faster.tier is not Tier.DISK:
+        if faster.tier in (Tier.GPU, Tier.CPU):
             for copy in reversed(faster.eviction.oldest_first()):
                 if copy.is_valid and all(other.level.tier is not Tier.DISK for other in copy.node.live_copies()):
                     yield copy

@@ -13,6 +13,8 @@ from tiers import TIERS, BlockKey, Tier, WriteMode, chain_keys
 class OracleHierarchy:
     """`sizes` are blocks, gpu first. In each tier `order` is what may leave, oldest first; `pinned` is being read.
 
+    A fourth tier is shared by engines: also with write_back it keeps what is read. It may not be switched off and on.
+
     `num_hits` counts requests that found a block since it last was nowhere: with write_selective the `hits_to_store`th
     brings it into the slower tiers.
     """
@@ -86,7 +88,7 @@ class OracleHierarchy:
         for rank, order in enumerate(self.order):
             if key in order:
                 order.remove(key)
-                if self.mode is not WriteMode.WRITE_BACK:
+                if self.mode is not WriteMode.WRITE_BACK or TIERS[rank] is Tier.REMOTE:
                     self.pinned[rank].add(key)
         self.pinned[0].add(key)
 

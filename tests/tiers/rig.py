@@ -4,7 +4,7 @@ Knows nothing about what is tested with it.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,20 +49,30 @@ def keys_of(words: Sequence[int]) -> list[BlockKey]:
 
 
 def block_bytes(tier: Tier) -> int:
-    return stored_bytes(SLAB) if tier is Tier.DISK else SLAB.num_bytes
+    return stored_bytes(SLAB) if tier in (Tier.DISK, Tier.REMOTE) else SLAB.num_bytes
 
 
 def config(
-    *, gpu: int, cpu: int = 0, disk: int = 0, path: Path | None = None, mode: WriteMode = WriteMode.WRITE_BACK,
-    num_threads: int = 0, policy: Policy = Policy.LRU,
+    *, gpu: int, cpu: int = 0, disk: int = 0, remote: int = 0, path: Path | None = None, url: str | None = None,
+    mode: WriteMode = WriteMode.WRITE_BACK, num_threads: int = 0, policy: Policy = Policy.LRU,
+    fingerprint: str = "test",
 ) -> CacheConfig:  # fmt: skip
-    """Sizes in blocks; no disk tier without a path."""
-    sizes = {Tier.GPU: gpu, Tier.CPU: cpu} | ({Tier.DISK: disk} if path else {})
+    """Sizes in blocks; no disk tier without a path, and no remote one without a URL."""
+    sizes = {Tier.GPU: gpu, Tier.CPU: cpu}
+    sizes |= ({Tier.DISK: disk} if path else {}) | ({Tier.REMOTE: remote} if url else {})
     tiers = tuple(
-        TierConfig(tier, size * block_bytes(tier), mode, policy, path=path if tier is Tier.DISK else None)
+        TierConfig(
+            tier,
+            size * block_bytes(tier),
+            mode,
+            policy,
+            path=path if tier is Tier.DISK else None,
+            url=url if tier is Tier.REMOTE else None,
+            timeout_seconds=10,
+        )
         for tier, size in sizes.items()
     )
-    return CacheConfig(BLOCK_SIZE, SLAB, "test", tiers, num_threads)
+    return CacheConfig(BLOCK_SIZE, SLAB, fingerprint, tiers, num_threads)
 
 
 @dataclass
@@ -110,13 +120,18 @@ class Rig:
         return lease.hit_tiers
 
     def resident(self) -> dict[Tier, int]:
+        """Blocks by tier; remote only where there is one."""
         stats = self.cache.stats()
-        return {tier: stats[tier].resident_blocks for tier in (Tier.GPU, Tier.CPU, Tier.DISK)}
+        tiers = [tier for tier in Tier if tier is not Tier.REMOTE or stats[tier].block_bytes]
+        return {tier: stats[tier].resident_blocks for tier in tiers}
 
     def resize(self, tier: Tier, num_blocks: int) -> None:
         self.cache.resize(tier, num_blocks * block_bytes(tier))
 
 
-def make_rig(config: CacheConfig) -> Rig:
+def make_rig(config: CacheConfig, clock: Callable[[], float] = time.monotonic) -> Rig:
+    """What its server has, if there is one, is known already."""
     pool = MemoryPool(SLAB, config.tiers[0].capacity_bytes // SLAB.num_bytes)
-    return Rig(TieredCache(config, pool, memory=EndlessMachine()), pool)
+    rig = Rig(TieredCache(config, pool, clock=clock, memory=EndlessMachine()), pool)
+    rig.settle()
+    return rig

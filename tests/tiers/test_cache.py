@@ -218,7 +218,7 @@ def test_a_tier_that_becomes_exclusive_gives_blocks_up_as_they_are_read(tmp_path
 def test_figures_of_every_tier_exist_from_the_start() -> None:
     stats = make_rig(config(gpu=4)).cache.stats()
     assert list(stats.tiers) == list(TIERS)
-    assert set(stats[Tier.REMOTE].evicted_blocks) == {"capacity", "resize", "clear", "corrupt"}
+    assert set(stats[Tier.REMOTE].evicted_blocks) == {"capacity", "resize", "clear", "corrupt", "expired"}
     assert stats[Tier.GPU].block_bytes == SLAB.num_bytes
 
 
@@ -229,7 +229,9 @@ def test_figures_of_every_tier_exist_from_the_start() -> None:
         (lambda: TierConfig(Tier.CPU, -1), "expected 0 or more"),
         (lambda: TierConfig(Tier.CPU, 0, store_after_hits=0), "store_after_hits is 0; expected 1 or more"),
         (lambda: TierConfig(Tier.DISK, 10), "needs a folder"),
-        (lambda: TierConfig(Tier.REMOTE, 10), "not part of this version"),
+        (lambda: TierConfig(Tier.REMOTE, 10), "needs the URL"),
+        (lambda: TierConfig(Tier.REMOTE, 10, url="http://x"), "needs the URL"),
+        (lambda: TierConfig(Tier.REMOTE, 10, url="redis://x", ttl_seconds=0), "at least 1"),
         (lambda: CacheConfig(4, SLAB, "x", (TierConfig(Tier.CPU, 64),)), "expected gpu first"),
         (lambda: CacheConfig(0, SLAB, "x", (TierConfig(Tier.GPU, 64),)), "block_size is 0"),
         (lambda: CacheConfig(4, SLAB, "x", (TierConfig(Tier.GPU, 63),)), "at least one block"),

@@ -86,7 +86,6 @@ def test_limits_leave_a_reserve_and_count_what_is_held_already(tmp_path: Path) -
     assert 0 < limits.max_bytes(Tier.CPU) < psutil.virtual_memory().total
     assert limits.max_bytes(Tier.DISK, held_bytes=1 << 40) > 1 << 40
     assert limits.max_bytes(Tier.DISK, path=tmp_path / "not" / "there" / "yet") > 0
-    assert limits.max_bytes(Tier.REMOTE) == 0
     assert all(limits.why(tier) for tier in Tier)
 
 

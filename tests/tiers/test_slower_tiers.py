@@ -7,6 +7,7 @@ import pytest
 
 from tests.tiers.contract import Only, SlowerTierContract
 from tests.tiers.rig import Rig, config, make_rig
+from tests.tiers.valkey import ValkeyServer
 from tiers import Tier, WriteMode
 
 
@@ -19,6 +20,22 @@ class TestCpu(SlowerTierContract):
 
         def build(mode: WriteMode) -> Rig:
             rigs.append(make_rig(config(gpu=6, cpu=8, mode=mode)))
+            return rigs[-1]
+
+        yield build
+        for rig in rigs:
+            rig.cache.close()
+
+
+class TestRemote(SlowerTierContract):
+    tier = Tier.REMOTE
+
+    @pytest.fixture
+    def only(self, kv_server: ValkeyServer) -> Iterator[Only]:
+        rigs: list[Rig] = []
+
+        def build(mode: WriteMode) -> Rig:
+            rigs.append(make_rig(config(gpu=6, remote=8, url=kv_server.url, mode=mode, fingerprint=mode)))
             return rigs[-1]
 
         yield build

@@ -1,0 +1,153 @@
+"""Keeps a shared tier's books what the server's index says, a little later: what others store, use and remove.
+
+Looks every half a second on a transfer thread and books what has changed in portions, so that a step never waits.
+Knows nothing about how one looks, nor about bytes. An entry that is out of date is a failed load, and so a miss.
+
+A look is in line with what this side stores and removes: what was asked for before it has been done when it is told,
+what was asked for after it has not been done when it looked.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+
+from tiers.ladder import Ladder
+from tiers.names import Tier
+from tiers.node import Copy, Index, Node, oldest_first
+from tiers.remote_look import Look, RemoteEntry
+from tiers.remote_movers import RemoteMovers
+from tiers.remote_room import Room
+from tiers.shared_level import SharedLevel
+
+LOOK_SECONDS = 0.5
+# How often a tier that is switched off asks what size it could have.
+OFF_SECONDS = 5.0
+# Booked at one poll: 2 to 3 ms.
+PORTION = 500
+
+
+class Nobody:
+    """There is no shared tier to be followed."""
+
+    room: Room | None = None
+
+    def work(self) -> bool:
+        return False
+
+
+class Follower:
+    """`room` is what the server told about its memory at the last look, None before the first one."""
+
+    def __init__(
+        self, level: SharedLevel, index: Index, ladder: Ladder, movers: RemoteMovers, clock: Callable[[], float]
+    ) -> None:
+        self.room: Room | None = None
+        self._level = level
+        self._index = index
+        self._ladder = ladder
+        self._movers = movers
+        self._clock = clock
+        self._gone: deque[Copy] = deque()
+        self._used: deque[RemoteEntry] = deque()
+        self._look_at = clock()
+        self._is_looking = False
+        self._losses = (0, 0)
+        self._is_off = False
+
+    def work(self) -> bool:
+        """Called by the owner at every poll; True if the books have changed."""
+        self._notice()
+        if not self._is_looking and self._is_due():
+            self._look(is_probe=not self._movers.store.breaker.is_closed)
+        return self._book()
+
+    def _look(self, *, is_probe: bool) -> None:
+        self._is_looking = True
+        if self._is_off:
+            self._movers.measure(is_probe=is_probe, done=self._measured)
+        else:
+            self._movers.look(self._level.take_used(), is_probe=is_probe, done=self._looked)
+
+    def _is_due(self) -> bool:
+        if self._clock() < self._look_at or self._gone or self._used:
+            return False
+        breaker = self._movers.store.breaker
+        return breaker.is_closed or breaker.begin_probe()
+
+    def _notice(self) -> None:
+        """A tier that is switched off, or a server that has failed, has nothing that could be hit."""
+        losses = (self._level.num_switched_off, self._movers.store.breaker.num_opened)
+        if losses != self._losses:
+            self._movers.store.start_over()
+            self._used.clear()
+            self._gone = deque(self._valid_copies())
+        is_off = not self._level.capacity_blocks
+        if self._is_off and not is_off:
+            self._look_at = self._clock()
+        self._is_off, self._losses = is_off, losses
+
+    def _measured(self, room: Room | None) -> None:
+        self._is_looking = False
+        self._look_at = self._clock() + OFF_SECONDS
+        self.room = room or self.room
+
+    def _looked(self, look: Look | None) -> None:
+        self._is_looking = False
+        self._look_at = self._clock() + LOOK_SECONDS
+        if look is None:
+            return
+        if self._is_off or not self._movers.store.breaker.is_closed:
+            self._movers.store.start_over()
+            return
+        self.room = look.room
+        self._level.evicted["expired"] += look.news.num_expired
+        self._level.evicted["capacity"] += look.num_trimmed
+        self._used += look.news.used
+        if look.news.is_full:
+            there = {entry.key for entry in look.news.used}
+            self._gone += [copy for copy in self._valid_copies() if copy.node.key not in there]
+        else:
+            nodes = [node for key in look.news.gone if (node := self._index.nodes.get(key)) is not None]
+            self._gone += self._valid_copies(nodes)
+
+    def _valid_copies(self, nodes: Iterable[Node] | None = None) -> list[Copy]:
+        """Of the blocks that are stored there, as far as is known here. Without `nodes` it walks everything."""
+        copies = map(self._level.of, self._index.nodes.values() if nodes is None else nodes)
+        return [copy for copy in copies if copy is not None and copy.is_valid]
+
+    # -- books -------------------------------------------------------------------------------------------------------
+    def _book(self) -> bool:
+        if self._gone:
+            self._forget([self._gone.popleft() for _ in range(min(PORTION, len(self._gone)))])
+            return True
+        if self._used:
+            self._add([self._used.popleft() for _ in range(min(PORTION, len(self._used)))])
+            return True
+        return False
+
+    def _forget(self, copies: Sequence[Copy]) -> None:
+        for copy in copies:
+            if copy.is_live:
+                self._ladder.forget(copy)
+
+    def _add(self, entries: Sequence[RemoteEntry]) -> None:
+        """Newest of their tier, in their order, but no block older than those that follow it."""
+        nodes = [node for entry in entries if (node := self._known(entry)) is not None]
+        for node in oldest_first(reversed(nodes)):
+            copy = self._level.of(node)
+            if copy is not None and not node.is_pinned:
+                self._level.used_elsewhere(copy)
+
+    def _known(self, entry: RemoteEntry) -> Node | None:
+        """The block's node, with a copy in the tier; None for what was removed since, or cannot be true."""
+        if entry.key in self._movers.deleted or not self._is_plausible(entry):
+            return None
+        node = self._index.ensure(entry.key, entry.parent_key, entry.position)
+        if self._level.of(node) is None:
+            self._level.add(node, Tier.REMOTE).is_valid = True
+        return node
+
+    def _is_plausible(self, entry: RemoteEntry) -> bool:
+        """A block follows its parent by one: so no index, whoever wrote it, can lead in circles."""
+        node, parent = self._index.nodes.get(entry.key), self._index.nodes.get(entry.parent_key)
+        is_placed = node is None or node.depth == entry.position
+        return is_placed and (not entry.position or parent is None or parent.depth == entry.position - 1)

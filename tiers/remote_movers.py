@@ -1,0 +1,187 @@
+"""Turns "this block to or from the server" into operations of many blocks each. Knows nothing about tiers' books.
+
+Fetching and sending have a lane each, so that neither waits for the other, nor gpu, cpu and disk for any of them. On
+the sending lane removals go before what is stored, so that the server never holds more than it may.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from tiers.host import Host
+from tiers.keys import BlockKey
+from tiers.node import Copy
+from tiers.pool import BlockPool, copy_bytes
+from tiers.remote import RemoteStore
+from tiers.remote_look import Look
+from tiers.remote_room import Room
+from tiers.remote_writer import Outgoing
+from tiers.transfers import Done, Operation, Transfers
+
+T = TypeVar("T")
+
+# On the way at once. More is not faster, and others of the server wait for each: a millisecond or two.
+WINDOW_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Fetch:
+    key: BlockKey
+    slot: int
+    done: Done
+
+
+@dataclass(frozen=True, slots=True)
+class _Send:
+    copy: Copy
+    block: Outgoing
+    done: Done
+
+
+class Absent:
+    """There is no server."""
+
+    def fetch(self, key: BlockKey, slot: int, done: Done) -> None:
+        raise AssertionError("a block is to come from a server that is not there")
+
+    def send(self, copy: Copy, payload: memoryview, done: Done) -> None:
+        raise AssertionError("a block is to go to a server that is not there")
+
+    def delete(self, key: BlockKey) -> None:
+        raise AssertionError("a block is to be removed from a server that is not there")
+
+    def accepts(self, num_arriving: int) -> bool:
+        return False
+
+    def submit(self) -> None:
+        """Nothing to be done."""
+
+
+class RemoteMovers:
+    """Operations are collected until `submit`. `deleted` are keys whose removal was asked for after the last look."""
+
+    def __init__(self, store: RemoteStore, pool: BlockPool, host: Host, transfers: Transfers) -> None:
+        self.store = store
+        self.deleted: set[BlockKey] = set()
+        self._pool = pool
+        self._transfers = transfers
+        self._window = max(1, WINDOW_BYTES // store.value_bytes)
+        # Half of what may be on its way in memory, so that a server that hangs leaves room for files.
+        self._max_arriving = max(1, host.num_staging // 2)
+        self._scratch = memoryview(bytearray(0 if pool.is_host_memory else store.payload_bytes))
+        self._num_fetching = 0
+        self._fetches: list[_Fetch] = []
+        self._sends: list[_Send] = []
+        self._deletes: list[BlockKey] = []
+
+    def fetch(self, key: BlockKey, slot: int, done: Done) -> None:
+        """From the server to the gpu slot."""
+        self._fetches.append(_Fetch(key, slot, done))
+
+    def send(self, copy: Copy, payload: memoryview, done: Done) -> None:
+        """To the server; skipped if the block has left the tier by the time it would begin."""
+        node = copy.node
+        self._sends.append(_Send(copy, Outgoing(node.key, node.parent_key, node.depth, payload), done))
+
+    def delete(self, key: BlockKey) -> None:
+        self._deletes.append(key)
+        self.deleted.add(key)
+
+    def accepts(self, num_arriving: int) -> bool:
+        return self.store.breaker.is_closed and num_arriving < self._max_arriving
+
+    def submit(self) -> None:
+        if self._fetches:
+            self._transfers.submit_fetch(self._take_fetches())
+        self._submit_sending()
+
+    def _submit_sending(self) -> None:
+        if sending := [*self._take_deletes(), *self._take_sends()]:
+            self._transfers.submit_send(sending)
+
+    def look(self, used: Sequence[BlockKey], *, is_probe: bool, done: Callable[[Look | None], None]) -> None:
+        """Tells the server what was used here, and asks what has changed: `done(None)` if it cannot be reached."""
+        self._submit_sending()
+        self.deleted.clear()
+        found: list[Look] = []
+        run = partial(self._look, used, is_probe, found)
+        self._transfers.submit_send([Operation(run, lambda error, seconds: done(found[0] if found else None))])
+
+    def measure(self, *, is_probe: bool, done: Callable[[Room | None], None]) -> None:
+        """Asks how much memory the server has: `done(None)` if it cannot be reached."""
+        found: list[Room] = []
+        run = partial(self._measure, is_probe, found)
+        self._transfers.submit_send([Operation(run, lambda error, seconds: done(found[0] if found else None))])
+
+    # -- operations --------------------------------------------------------------------------------------------------
+    def _take_fetches(self) -> list[Operation]:
+        fetches, self._fetches = self._fetches, []
+        self._num_fetching += len(fetches)
+        not_after = self.store.deadline(self._num_fetching * self.store.value_bytes)
+        operations = []
+        for group in _groups(fetches, self._window):
+            errors: list[Exception | None] = []
+            run = partial(self._fetch, group, not_after, errors)
+            operations.append(Operation(run, partial(self._fetched, group, errors)))
+        return operations
+
+    def _fetch(self, group: Sequence[_Fetch], not_after: float, errors: list[Exception | None]) -> None:
+        errors += self.store.read_many([each.key for each in group], partial(self._land, group), not_after)
+
+    def _land(self, group: Sequence[_Fetch], index: int, fill: Callable[[memoryview], None]) -> None:
+        """Into the slot itself where that is host memory; a device is not kept waiting for a network."""
+        slot = group[index].slot
+        if self._pool.is_host_memory:
+            self._pool.load(slot, fill)
+        else:
+            fill(self._scratch)
+            self._pool.load(slot, partial(copy_bytes, self._scratch))
+
+    def _fetched(
+        self, group: Sequence[_Fetch], errors: Sequence[Exception | None], error: Exception | None, seconds: float
+    ) -> None:
+        self._num_fetching -= len(group)
+        for each, own_error in zip(group, errors or [error] * len(group), strict=True):
+            each.done(own_error, seconds / len(group))
+
+    def _take_sends(self) -> list[Operation]:
+        sends, self._sends = self._sends, []
+        operations = []
+        for group in _groups(sends, self._window):
+            errors: list[OSError | None] = [None] * len(group)
+            operations.append(Operation(partial(self._send, group, errors), partial(self._sent, group, errors)))
+        return operations
+
+    def _send(self, group: Sequence[_Send], errors: list[OSError | None]) -> None:
+        live = [index for index, each in enumerate(group) if each.copy.is_live]
+        if live:
+            max_blocks = max(1, group[live[0]].copy.level.capacity_blocks)
+            for index, error in zip(
+                live, self.store.write_many([group[i].block for i in live], max_blocks), strict=True
+            ):
+                errors[index] = error
+
+    def _sent(
+        self, group: Sequence[_Send], errors: Sequence[OSError | None], error: Exception | None, seconds: float
+    ) -> None:
+        for each, own_error in zip(group, errors, strict=True):
+            each.done(error or own_error, seconds / len(group))
+
+    def _take_deletes(self) -> list[Operation]:
+        keys, self._deletes = self._deletes, []
+        if not keys:
+            return []
+        return [Operation(partial(self.store.remove_many, keys), lambda error, seconds: None)]
+
+    def _look(self, used: Sequence[BlockKey], is_probe: bool, found: list[Look]) -> None:
+        if not is_probe:
+            self.store.touch_many(used)
+        found.append(self.store.look(is_probe=is_probe))
+
+    def _measure(self, is_probe: bool, found: list[Room]) -> None:
+        found.append(self.store.measure(is_probe=is_probe))
+
+
+def _groups(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]
