@@ -4,8 +4,9 @@ Filled with one recursive INSERT a series and resolution: a year of 10 s scrapes
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,6 +22,10 @@ NOW = int(time.time())  # views ask the clock: the year ends now
 ENGINES = ("local", "east/0", "east/1")
 TIERS = ("gpu", "cpu", "disk", "remote")
 LES = ("0.02", "0.05", "0.1", "0.25", "0.5", "1.0", "2.5", "5.0", "10.0", "+Inf")
+LOAD_LES = (
+    *("0.0001", "0.00025", "0.0005", "0.001", "0.0025", "0.005", "0.01", "0.025", "0.05"),
+    *("0.1", "0.25", "0.5", "1", "2.5", "+Inf"),
+)
 _MEAN = 100  # an amount a bucket of 10 s
 
 
@@ -48,12 +53,13 @@ def a_year() -> Iterator[int]:
 
 
 def _fill() -> int:
-    series_ids = list(_series())
+    """What only the tiers page reads is filled in hours and days: a month is read from these, minutes take long."""
+    prompts, costs = list(_series(_facts())), list(_series(_tier_facts()))
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA synchronous=OFF")
         for resolution, seconds in kept_seconds(retention()).items():
             start = (NOW - min(seconds, 365 * DAY)) // DAY * DAY
-            for series_id in series_ids:
+            for series_id in prompts + (costs if resolution >= 3600 else []):
                 cursor.execute(_INSERT, [start, resolution, NOW, series_id, resolution, _MEAN * resolution // 10])
         cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         cursor.execute("SELECT COUNT(*) FROM dashboard_bucket")
@@ -67,15 +73,32 @@ SELECT %s, %s, at, %s + (at / 7) %% 50, 1 FROM starts
 """
 
 
-def _series() -> Iterator[int]:
-    source = Source.objects.create(name="bench", kind=Source.Kind.EMBEDDED)
-    for engine in ENGINES:
-        for metric, tier, detail in _facts():
-            row = {"metric": metric, "cache_tier": tier, "detail": detail}
-            yield Series.objects.create(source=source, engine=engine, model_name="m", **row).pk
+Fact = tuple[str, str, str]  # metric, cache_tier, detail
 
 
-def _facts() -> Iterator[tuple[str, str, str]]:
+def _series(facts: Iterable[Fact]) -> Iterator[int]:
+    source, _ = Source.objects.get_or_create(name="bench", kind=Source.Kind.EMBEDDED)
+    for (metric, tier, detail), engine in product(facts, ENGINES):
+        row = {"metric": metric, "cache_tier": tier, "detail": detail}
+        yield Series.objects.create(source=source, engine=engine, model_name="m", **row).pk
+
+
+def _tier_facts() -> Iterator[Fact]:
+    """All that an engine of ours tells of its tiers, and each of them moving all the time."""
+    yield from (("prefill_tokens", "", ""), ("prefill_microseconds", "", ""))
+    for tier in TIERS:
+        for metric in ("stored_blocks", "stored_bytes", "store_microseconds", "missed_tokens", "load_skipped_tokens"):
+            yield metric, tier, ""
+        yield from (("tier_errors", tier, operation) for operation in ("load", "store"))
+        yield from (("evicted_blocks", tier, reason) for reason in ("capacity", "resize", "clear", "corrupt"))
+        yield from (("entered_tokens", tier, origin) for origin in ("computed", "found", *TIERS) if origin != tier)
+        yield from (("left_tokens", tier, way) for way in ("freed", "dropped", *TIERS) if way != tier)
+    for tier in TIERS[1:]:
+        yield from ((metric, tier, "") for metric in ("loaded_blocks", "loaded_bytes", "load_microseconds"))
+        yield from (("load_times", tier, bound) for bound in LOAD_LES)
+
+
+def _facts() -> Iterator[Fact]:
     for metric in ("scrapes", "prompt_tokens", "computed_tokens", "generated_tokens"):
         yield metric, "", ""
     for tier in TIERS:

@@ -17,7 +17,16 @@ from bench.result import Result
 
 BAR_MS = 100.0
 ROUNDS = 25
-_ADDRESSES = {"tokens": "tokens", "hit rate": "hit-rate", "residency": "residency", "ttft": "ttft"}
+_ADDRESSES = {
+    "tokens": "tokens",
+    "hit rate": "hit-rate",
+    "residency": "residency",
+    "ttft": "ttft",
+    "copied bytes": "bandwidth",
+    "load times": "load-times",
+    "failures": "failures",
+    "skipped loads": "skipped",
+}
 
 
 def run() -> Iterator[Result]:
@@ -25,7 +34,7 @@ def run() -> Iterator[Result]:
 
     django.setup()
     from bench._year import NOW, a_year
-    from dashboard.selectors import latency, period, residency, tokens, totals
+    from dashboard.selectors import latency, period, residency, tier_costs, tier_series, tokens, totals
 
     with a_year() as num_buckets:
         month = period.last(30 * 86400, now=NOW)
@@ -41,26 +50,43 @@ def run() -> Iterator[Result]:
                 lambda: totals.totals(month),
                 "'scrapes','prompt_tokens','computed_tokens','hit_tokens','generated_tokens','requests','ttft'",
             ),
+            "copied bytes": (lambda: tier_series.copied_bytes_series(month), "'scrapes','loaded_bytes','stored_bytes'"),
+            "load times": (lambda: tier_series.load_times_series(month), "'load_times'"),
+            "failures": (lambda: tier_series.failures_series(month), "'scrapes','tier_errors'"),
+            "skipped loads": (lambda: tier_series.skipped_series(month), "'scrapes','load_skipped_tokens'"),
+            "tier costs": (lambda: tier_costs.tier_costs(month), ",".join(f"'{m}'" for m in tier_costs.METRICS)),
         }
         for name, (draw, metrics) in charts.items():
             yield _compare(f"30 days of {name}, {num_buckets:,} buckets, p50", draw, _bare_sum(month, metrics), 0.5)
             yield _compare(f"30 days of {name}, p95", draw, _bare_sum(month, metrics), 0.95)
             if name in _ADDRESSES:
                 yield _compare(f"30 days of {name}, JSON, p95", _view(name), _bare_sum(month, metrics), 0.95)
+        costs = charts["tier costs"][1]
+        yield _compare("30 days of the tiers page's cards, JSON, p95", _cards(), _bare_sum(month, costs), 0.95)
 
 
 def _view(name: str) -> Callable[[], Any]:
     """The view itself, as somebody who is logged in calls it."""
+    from dashboard.views.chart_data import chart_json
+
+    return _asked(lambda request: chart_json(request, name=_ADDRESSES[name]))
+
+
+def _cards() -> Callable[[], Any]:
+    from dashboard.views.tiers_data import tiers_json
+
+    return _asked(tiers_json)
+
+
+def _asked(view: Callable[[Any], Any]) -> Callable[[], Any]:
     from django.contrib.auth.models import User
     from django.test import RequestFactory
-
-    from dashboard.views.chart_data import chart_json
 
     request = RequestFactory().get("/", {"range": "30d"})
     request.user = User(username="bench")
 
     def answer() -> Any:
-        response = chart_json(request, name=_ADDRESSES[name])
+        response = view(request)
         assert response.status_code == 200, response.content
         return response
 

@@ -1,5 +1,6 @@
 """How long the load of one block out of each tier took: what a hit there costs, block by block."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from dashboard.charts.palette import LOOKS, tiers_in
@@ -11,10 +12,9 @@ _TICKS = [0.00001, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05
 _LEAST_SECONDS = 0.00001
 
 
-def load_times_figure(series: dict[str, Any], step_seconds: int) -> Figure:
-    """Args: `series` as `load_times_series` returns it: `{"starts", "tiers": {tier: {"p50", "p95"}}}`, seconds."""
-    starts = series["starts"]
-    x = [start + step_seconds * 500 for start in milliseconds(starts)]
+def load_times_figure(series: dict[str, Any], starts: Sequence[int], step_seconds: int) -> Figure:
+    """Args: `series` as `load_times_series` returns it; its steps may be longer than those of the period's charts."""
+    x = [start + series["step_seconds"] * 500 for start in milliseconds(series["starts"])]
     traces: list[dict[str, Any]] = []
     for tier in tiers_in(series["tiers"]):
         if any(value is not None for value in series["tiers"][tier]["p50"]):

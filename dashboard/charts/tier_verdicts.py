@@ -101,8 +101,8 @@ def _remarks(tier: TierCost, costs: Costs) -> Iterator[str]:
         yield _missed(tier, missed, prefill_rate(costs))
     if tier.loaded_blocks and tier.stored_blocks and tier.stored_blocks > _HARDLY_READ * tier.loaded_blocks:
         yield (
-            f"Of {tier.stored_blocks:,} stored blocks {tier.loaded_blocks:,} were read: write mode “selective” would "
-            "store only what is used again."
+            f"Of {tier.stored_blocks:,} stored blocks {tier.loaded_blocks:,} were read: in write mode write_selective "
+            "only what is used again would be stored."
         )
     if tier.skipped_tokens:
         yield (

@@ -14,7 +14,7 @@ from dashboard.selectors.store import Metric, names_of, series_of
 
 TIERS = ("gpu", "cpu", "disk", "remote")
 _MICROSECONDS = 1_000_000
-_METRICS = (
+METRICS = (
     *(Metric.PROMPT_TOKENS, Metric.HIT_TOKENS, Metric.PREFILL_TOKENS, Metric.PREFILL_MICROSECONDS),
     *(Metric.LOADED_BLOCKS, Metric.LOADED_BYTES, Metric.LOAD_MICROSECONDS, Metric.LOAD_TIMES),
     *(Metric.STORED_BLOCKS, Metric.STORED_BYTES, Metric.STORE_MICROSECONDS, Metric.TIER_ERRORS),
@@ -122,7 +122,7 @@ def tier_costs(period: Period, *, engine: str | None = None, model_name: str | N
 def _read(period: Period, engine: str | None, model_name: str | None) -> list[Facts]:
     """Every fact that is told, also those that did not move, engine by engine and model by model."""
     names = names_of(
-        series_of(_METRICS, engine=engine, model_name=model_name),
+        series_of(METRICS, engine=engine, model_name=model_name),
         *("engine", "model_name", "metric", "cache_tier", "detail"),
     )
     sums = span_sums(names, period)

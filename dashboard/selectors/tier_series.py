@@ -15,6 +15,7 @@ from dashboard.selectors.period import Period
 from dashboard.selectors.store import Metric, in_tier_order, series_of, sums
 
 Values = list[int | None]
+_HOUR, _DAY = 3_600, 86_400
 
 
 def copied_bytes_series(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
@@ -57,18 +58,28 @@ def skipped_series(period: Period, *, engine: str | None = None, model_name: str
 
 
 def load_times_series(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
-    """{"starts", "tiers": {tier: {"p50", "p95", "count"}}}: seconds that the load of a block took, None without any."""
+    """{"starts", "step_seconds", "tiers": {tier: {"p50", "p95", "count"}}}: seconds that the load of a block took.
+
+    None without any. A month comes in whole days, those that it touches: 15 bounds a tier and engine in hours would be
+    100,000 rows.
+    """
+    steps = _whole_days(period) if _HOUR < period.step_seconds < _DAY else period
     series = series_of((Metric.LOAD_TIMES,), engine=engine, model_name=model_name)
     bounds = dict.fromkeys(sorted({float(text) for text in series.values_list("detail", flat=True)}), 0)
     found: dict[str, dict[int, dict[float, int]]] = defaultdict(lambda: defaultdict(bounds.copy))
-    for (tier, bound), counts in sums(series, period, "cache_tier", "detail").items():
+    for (tier, bound), counts in sums(series, steps, "cache_tier", "detail").items():
         for slot, count in counts.items():
             found[tier][slot][float(bound)] += count
-    slots = range(len(period.starts))
+    slots = range(len(steps.starts))
     return {
-        "starts": period.starts,
+        "starts": steps.starts,
+        "step_seconds": steps.step_seconds,
         "tiers": {tier: _quantiles([found[tier].get(slot, {}) for slot in slots]) for tier in in_tier_order(found)},
     }
+
+
+def _whole_days(period: Period) -> Period:
+    return Period(period.start // _DAY * _DAY, -(-period.end // _DAY) * _DAY, _DAY)
 
 
 def _quantiles(histograms: Sequence[Mapping[float, int]]) -> dict[str, Any]:

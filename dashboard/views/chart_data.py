@@ -50,7 +50,7 @@ def _bandwidth(period: Period, query: Query, now: float) -> Figure:
 
 def _load_times(period: Period, query: Query, now: float) -> Figure:
     series = tier_series.load_times_series(period, engine=query.engine, model_name=query.model_name)
-    return charts.load_times_figure(series, period.step_seconds)
+    return charts.load_times_figure(series, period.starts, period.step_seconds)
 
 
 def _failures(period: Period, query: Query, now: float) -> Figure:

@@ -29,7 +29,7 @@ def test_a_tier_that_copied_nothing_has_no_line_and_a_stretch_without_a_look_is_
 
 def test_load_times_are_drawn_by_tier_and_an_interpolated_zero_fits_a_logarithm() -> None:
     tiers = {"cpu": {"p50": [0.0, None, 0.0003], "p95": [0.0001, None, 0.0005], "count": [1, 0, 9]}}
-    found = traces(load_times_figure({"starts": STARTS, "tiers": tiers}, 10))
+    found = traces(load_times_figure({"starts": STARTS, "step_seconds": 10, "tiers": tiers}, STARTS, 10))
     assert found == {"cpu p50": [0.00001, None, 0.0003], "cpu p95": [0.0001, None, 0.0005]}
 
 

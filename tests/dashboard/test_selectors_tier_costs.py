@@ -158,3 +158,13 @@ def test_a_tier_that_no_engine_tells_of_has_no_line() -> None:
     store.add(("scrapes", "", ""), START, 1)
     for select in (copied_bytes_series, failures_series, skipped_series, load_times_series):
         assert select(PERIOD)["tiers"] == {}
+
+
+def test_load_times_of_a_month_come_in_whole_days() -> None:
+    store = AmountStore()
+    month = Period(START // 21_600 * 21_600, START // 21_600 * 21_600 + 30 * DAY, 21_600)
+    store.tell(month.start + 40_000, {("load_times", "disk", "0.5"): 3, ("load_times", "disk", "0.1"): 0})
+    found = load_times_series(month)
+    assert found["step_seconds"] == DAY
+    assert sum(found["tiers"]["disk"]["count"]) == 3
+    assert found["starts"][0] <= month.start < found["starts"][0] + DAY
