@@ -254,7 +254,8 @@ class TieredCache:
         """A computed block becomes the gpu copy; exclusive tiers below give theirs up."""
         copy = self._gpu.level.add(node, Tier.GPU)
         for level in self._ladder.levels:
-            level.flows.num_missed += level.dropped.take(node.key)
+            if node.key in level.dropped.new or node.key in level.dropped.old:
+                level.computed_again(node.key)
         copy.slot = slot
         copy.is_valid = True
         for other in node.live_copies()[1:]:

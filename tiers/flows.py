@@ -32,23 +32,30 @@ def ways_out_of(tier: Tier) -> tuple[str, ...]:
 class Flows:
     """Blocks by where they came from and where they went. A copy that stays counts in the tier it was copied to only.
 
-    `num_missed` were computed again soon after they had been dropped here.
+    `num_new` came from no tier, `came` from those; `went` to those, `num_freed` and `num_dropped` to none.
+    `num_missed` were computed again soon after they had been dropped here. Plain numbers that `Level` adds to itself: a
+    call for each would take longer than the addition.
     """
 
-    __slots__ = ("_tier", "entered", "left", "num_missed")
+    __slots__ = ("_tier", "came", "num_dropped", "num_freed", "num_missed", "num_new", "went")
 
     def __init__(self, tier: Tier) -> None:
         self._tier = tier
-        self.entered = dict.fromkeys(map(str, origins_of(tier)), 0)
-        self.left = dict.fromkeys(map(str, ways_out_of(tier)), 0)
-        self.num_missed = 0
+        self.came = {origin: 0 for origin in TIERS if origin in origins_of(tier)}
+        self.went = {way: 0 for way in TIERS if way in ways_out_of(tier)}
+        self.num_new = self.num_freed = self.num_dropped = self.num_missed = 0
 
-    def enter(self, origin: Tier | None) -> None:
-        """None: it came from no tier."""
-        self.entered[origin or (COMPUTED if self._tier is Tier.GPU else FOUND)] += 1
+    @property
+    def entered(self) -> dict[str, int]:
+        new = {str(origin): self.num_new for origin in origins_of(self._tier) if origin in (COMPUTED, FOUND)}
+        return new | {str(origin): count for origin, count in self.came.items()}
 
-    def leave(self, way: str) -> None:
-        self.left[way] += 1
+    @property
+    def left(self) -> dict[str, int]:
+        return {str(way): count for way, count in self.went.items()} | {
+            FREED: self.num_freed,
+            DROPPED: self.num_dropped,
+        }
 
     @property
     def num_there(self) -> int:
@@ -59,36 +66,32 @@ class DroppedKeys:
     """Keys of what a tier dropped last: what it would about have kept at twice the size.
 
     The ghost list of ARC (Megiddo and Modha, FAST 2003), used for counting only. Two generations of half the tier's
-    blocks each, so that remembering one is one insertion into a set: the last half is known for certain, what is older
-    than a whole is forgotten.
+    blocks each, `new` and `old`, so that remembering one is one insertion into a set: the last half is known for
+    certain, what is older than a whole is forgotten.
     """
 
-    __slots__ = ("_new", "_old", "_size")
+    __slots__ = ("_size", "new", "old")
 
     def __init__(self, num_blocks: int) -> None:
-        self._new: set[BlockKey] = set()
-        self._old: set[BlockKey] = set()
+        self.new: set[BlockKey] = set()
+        self.old: set[BlockKey] = set()
         self.resize(num_blocks)
 
     def __len__(self) -> int:
-        return len(self._new) + len(self._old)
+        return len(self.new) + len(self.old)
 
     def resize(self, num_blocks: int) -> None:
         self._size = min(num_blocks, MAX_DROPPED_KEYS) // 2
-        if max(len(self._new), len(self._old)) > self._size:
-            self._new, self._old = set(), set()
+        if max(len(self.new), len(self.old)) > self._size:
+            self.new, self.old = set(), set()
 
     def add(self, key: BlockKey) -> None:
-        if len(self._new) >= self._size:
+        if len(self.new) >= self._size:
             if not self._size:
                 return
-            self._old, self._new = self._new, set()
-        self._new.add(key)
+            self.old, self.new = self.new, set()
+        self.new.add(key)
 
-    def take(self, key: BlockKey) -> bool:
-        """Whether it was dropped recently; from now on it was not."""
-        for keys in (self._new, self._old):
-            if key in keys:
-                keys.discard(key)
-                return True
-        return False
+    def forget(self, key: BlockKey) -> None:
+        self.new.discard(key)
+        self.old.discard(key)

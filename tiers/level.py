@@ -4,7 +4,8 @@ Knows nothing about the other tiers or how bytes move.
 """
 
 from tiers.config import STORE_AFTER_HITS
-from tiers.flows import DROPPED, FREED, DroppedKeys, Flows
+from tiers.flows import DroppedKeys, Flows
+from tiers.keys import BlockKey
 from tiers.names import Policy, Tier, WriteMode
 from tiers.node import Copy, Node
 from tiers.policies import EvictionPolicy, Exit, make_policy
@@ -106,7 +107,10 @@ class Level:
 
     def add(self, node: Node, source: Tier, origin: Tier | None = None) -> Copy:
         """`origin` is the tier that it came from; None: from the model, or it was found here."""
-        self.flows.enter(origin)
+        if origin is None:
+            self.flows.num_new += 1
+        else:
+            self.flows.came[origin] += 1
         copy = node.copies[self.rank] = Copy(node, self, source)
         self.num_blocks += 1
         return copy
@@ -126,15 +130,29 @@ class Level:
         self.num_blocks -= 1
         self.eviction.remove(copy, leave)
         if leave is Exit.PROMOTED:
-            self.flows.leave(Tier.GPU)
+            self.flows.went[Tier.GPU] += 1
         elif leave is Exit.DROPPED:
-            self.flows.leave(DROPPED if copy.node.fastest is None else FREED)
+            self._gone(copy.node)
 
     def evicted_to(self, node: Node, target: Tier | None) -> None:
         """What was removed to make room went there; None: nowhere."""
-        if target is None and node.fastest is None:
+        if target is not None:
+            self.flows.went[target] += 1
+        elif self._gone(node):
             self.dropped.add(node.key)
-        self.flows.leave(target or (DROPPED if node.fastest is None else FREED))
+
+    def _gone(self, node: Node) -> bool:
+        """True if no tier has it any more."""
+        if node.fastest is not None:
+            self.flows.num_freed += 1
+            return False
+        self.flows.num_dropped += 1
+        return True
+
+    def computed_again(self, key: BlockKey) -> None:
+        """A block that was dropped here not long ago is back: from the model."""
+        self.dropped.forget(key)
+        self.flows.num_missed += 1
 
     def stats(self, block_size: int, used_blocks: int) -> TierStats:
         return TierStats(
@@ -153,7 +171,7 @@ class Level:
             errors=dict(self.errors),
             load_seconds=self.timer.read(),
             store_seconds=self.store_seconds,
-            entered_blocks=dict(self.flows.entered),
-            left_blocks=dict(self.flows.left),
+            entered_blocks=self.flows.entered,
+            left_blocks=self.flows.left,
             missed_blocks=self.flows.num_missed,
         )
