@@ -63,6 +63,7 @@ def run() -> Iterator[Result]:
                 yield _compare(f"30 days of {name}, JSON, p95", _view(name), _bare_sum(month, metrics), 0.95)
         costs = charts["tier costs"][1]
         yield _compare("30 days of the tiers page's cards, JSON, p95", _cards(), _bare_sum(month, costs), 0.95)
+        yield _compare("30 days of the tiles, JSON, p95", _tiles(), _bare_sum(month, charts["totals"][1]), 0.95)
 
 
 def _view(name: str) -> Callable[[], Any]:
@@ -76,6 +77,12 @@ def _cards() -> Callable[[], Any]:
     from dashboard.views.tiers_data import tiers_json
 
     return _asked(tiers_json)
+
+
+def _tiles() -> Callable[[], Any]:
+    from dashboard.views.chart_data import tiles_json
+
+    return _asked(tiles_json)
 
 
 def _asked(view: Callable[[Any], Any]) -> Callable[[], Any]:

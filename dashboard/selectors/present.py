@@ -21,9 +21,12 @@ def engines_and_models() -> dict[str, list[str]]:
 
 
 def has_traffic() -> bool:
-    """Whether any prompt token was ever counted and is still kept."""
-    prompts = {"series__metric": Series.Metric.PROMPT_TOKENS, "resolution": Bucket.Resolution.DAY, "value__gt": 0}
-    return Bucket.objects.filter(**prompts).exists()
+    """Whether any prompt token was ever counted and is still kept.
+
+    By the ids of the series: joined to them SQLite scans every bucket, a second and a half in a year's store.
+    """
+    prompts = list(Series.objects.filter(metric=Series.Metric.PROMPT_TOKENS).values_list("pk", flat=True))
+    return Bucket.objects.filter(series__in=prompts, resolution=Bucket.Resolution.DAY, value__gt=0).exists()
 
 
 def freshness(now: datetime) -> list[dict[str, Any]]:

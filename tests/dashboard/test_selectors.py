@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ from dashboard.models import EngineRun, Retention, Series, Source, TierChange
 from dashboard.selectors.latency import quantile, ttft_series
 from dashboard.selectors.marks import size_changes
 from dashboard.selectors.period import MAX_STEPS, Period, PeriodError, between, last
-from dashboard.selectors.present import engines_and_models, freshness
+from dashboard.selectors.present import engines_and_models, freshness, has_traffic
 from dashboard.selectors.requests import request_page
 from dashboard.selectors.residency import residency_series
 from dashboard.selectors.tokens import hit_rate_series, rates, token_series
@@ -263,3 +264,18 @@ def test_what_is_recorded_is_what_is_selected() -> None:
     assert sum(filter(None, found["prompt"])) == 100
     assert {tier: sum(filter(None, values)) for tier, values in found["hit"].items()} == {"gpu": 64, "cpu": 16}
     assert residency_series(PERIOD)["tiers"]["gpu"]["capacity"][1] == 1000
+
+
+def test_whether_there_was_traffic_is_known_without_looking_at_every_bucket(store: str) -> None:
+    filled = _Store()
+    assert not has_traffic()
+    filled.add("computed_tokens", START, 5)
+    assert not has_traffic()
+    filled.add("prompt_tokens", START, 5)
+    with CaptureQueriesContext(connection) as asked:
+        assert has_traffic()
+    if store == "sqlite":
+        with connection.cursor() as cursor:
+            for query in asked.captured_queries:
+                cursor.execute(f"EXPLAIN QUERY PLAN {query['sql']}")
+                assert not any("SCAN dashboard_bucket" in row[3] for row in cursor.fetchall())
