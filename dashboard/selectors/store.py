@@ -9,10 +9,11 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from django.db import connection
-from django.db.models import QuerySet, Sum
+from django.db.models import QuerySet
 
-from dashboard.models import Bucket, CacheTier, Series
+from dashboard.models import CacheTier, Series
 from dashboard.selectors.period import Period
+from dashboard.selectors.spans import span_sums
 
 Metric = Series.Metric
 TIER_ORDER = tuple(CacheTier.values)
@@ -48,14 +49,11 @@ def sums(series: QuerySet[Series], period: Period, *by: str) -> Sums:
 
 
 def totals_of(series: QuerySet[Series], period: Period, *by: str) -> dict[Names, int]:
-    """Σ value of these series over the whole period. Grouped by series, as the index has them: nothing is sorted."""
+    """Σ value of these series over the whole period."""
     names = names_of(series, *by)
-    rows = Bucket.objects.filter(
-        series__in=list(names), resolution=period.resolution, start_at__gte=period.start, start_at__lt=period.end
-    )
     found: dict[Names, int] = defaultdict(int)
-    for series_id, value in rows.values_list("series_id").annotate(Sum("value")):
-        found[names[series_id]] += int(value)
+    for series_id, value in span_sums(names, period).items():
+        found[names[series_id]] += value
     return found
 
 
