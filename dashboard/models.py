@@ -85,6 +85,8 @@ class Series(models.Model):
         ENTERED_TOKENS = "entered_tokens"  # by cache_tier, detail = where from
         LEFT_TOKENS = "left_tokens"  # by cache_tier, detail = where to
         MISSED_TOKENS = "missed_tokens"  # by cache_tier: computed again soon after the tier had dropped them
+        UP = "up"  # gauge, by cache_tier: 1 while it can be read and written, 0 while its server is given up
+        GIVEN_UP = "given_up"  # by cache_tier: times that its server was given up
         PREFILL_TOKENS = "prefill_tokens"  # the computed tokens that were timed
         PREFILL_MICROSECONDS = "prefill_microseconds"
         TTFT = (

@@ -112,6 +112,9 @@ def _remarks(tier: TierCost, costs: Costs) -> Iterator[str]:
     if tier.num_errors and (failed := sum(tier.num_errors.values())):
         loads, stores = tier.num_errors.get("load", 0), tier.num_errors.get("store", 0)
         yield f"{failed:,} copies failed ({loads:,} loads, {stores:,} stores): the engine's log says why."
+    if tier.num_given_up:
+        times = "once" if tier.num_given_up == 1 else f"{tier.num_given_up:,} times"
+        yield f"Its server was given up {times}: while it is, nothing is read or stored. “Tiers now” says how it is."
     if tier.is_partly_saved:
         yield "Engines that do not tell how long computing takes are left out of the seconds."
 

@@ -17,7 +17,7 @@ _MICROSECONDS = 1_000_000
 METRICS = (
     *(Metric.PROMPT_TOKENS, Metric.HIT_TOKENS, Metric.PREFILL_TOKENS, Metric.PREFILL_MICROSECONDS),
     *(Metric.LOADED_BLOCKS, Metric.LOADED_BYTES, Metric.LOAD_MICROSECONDS, Metric.LOAD_TIMES),
-    *(Metric.STORED_BLOCKS, Metric.STORED_BYTES, Metric.STORE_MICROSECONDS, Metric.TIER_ERRORS),
+    *(Metric.STORED_BLOCKS, Metric.STORED_BYTES, Metric.STORE_MICROSECONDS, Metric.TIER_ERRORS, Metric.GIVEN_UP),
     *(Metric.EVICTED_BLOCKS, Metric.SKIPPED_TOKENS, Metric.MISSED_TOKENS, Metric.ENTERED_TOKENS, Metric.LEFT_TOKENS),
 )
 
@@ -44,6 +44,7 @@ class TierCost:
     stored_bytes: int | None = None
     store_seconds: float | None = None
     num_errors: Mapping[str, int] | None = None
+    num_given_up: int | None = None
     num_evicted: Mapping[str, int] | None = None
     skipped_tokens: int | None = None
     missed_tokens: int | None = None
@@ -147,6 +148,7 @@ def _tier(told: _Told, tier: str) -> TierCost:
         stored_bytes=told.number(Metric.STORED_BYTES, tier),
         store_seconds=told.seconds(Metric.STORE_MICROSECONDS, tier),
         num_errors=told.split(Metric.TIER_ERRORS, tier),
+        num_given_up=told.number(Metric.GIVEN_UP, tier),
         num_evicted=told.split(Metric.EVICTED_BLOCKS, tier),
         skipped_tokens=told.number(Metric.SKIPPED_TOKENS, tier),
         missed_tokens=told.number(Metric.MISSED_TOKENS, tier),

@@ -40,6 +40,8 @@ TIERSCOPE = Adapter(
         Rule("tierscope_tier_entered_tokens", Metric.ENTERED_TOKENS, _OWN_TIER, "origin"),
         Rule("tierscope_tier_left_tokens", Metric.LEFT_TOKENS, _OWN_TIER, "to"),
         Rule("tierscope_tier_missed_after_eviction_tokens", Metric.MISSED_TOKENS, _OWN_TIER),
+        Rule("tierscope_tier_up", Metric.UP, _OWN_TIER),
+        Rule("tierscope_tier_given_up", Metric.GIVEN_UP, _OWN_TIER),
         Rule("tierscope_prefill_tokens", Metric.PREFILL_TOKENS),
         Rule("tierscope_prefill_seconds", Metric.PREFILL_MICROSECONDS, scale=_MICROSECONDS),
         Rule("tierscope_time_to_first_token_seconds_bucket", Metric.TTFT, _OWN_TTFT_TIER, "le"),

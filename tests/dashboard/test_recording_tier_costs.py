@@ -124,3 +124,16 @@ def test_a_load_histogram_that_is_not_cumulative_costs_only_itself() -> None:
     adapted = read(engine.text() + text, "tierscope")
     assert {key.metric for key in adapted.counters if key.metric in HISTOGRAMS} == {Metric.TTFT.value}
     assert adapted.problems == ("The histogram of load times is not cumulative: it is skipped this time.",)
+
+
+def test_whether_a_tier_is_up_is_a_gauge_and_how_often_it_was_given_up_a_counter() -> None:
+    source, engine = ensure_embedded(), Engine("e1")
+    engine.serve({"gpu": 16}, computed=4)
+    labels = 'model_name="smol",cache_tier="remote"'
+    for second, is_up, num_given_up in ((0, 1, 0), (10, 0, 1), (20, 0, 1)):
+        told = f"tierscope_tier_up{{{labels}}} {is_up}\ntierscope_tier_given_up_total{{{labels}}} {num_given_up}\n"
+        publish(engine.text() + told, START + second)
+        record_at(source, START + second + 1)
+    up = Bucket.objects.get(series__metric=Metric.UP, resolution=86400)
+    assert (up.value, up.num_samples) == (1, 3)
+    assert Bucket.objects.get(series__metric=Metric.GIVEN_UP, resolution=86400).value == 1

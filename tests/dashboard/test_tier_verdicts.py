@@ -100,6 +100,7 @@ def test_gpu_is_read_where_it_is_and_pays_from_its_first_hit() -> None:
 def test_what_went_wrong_and_what_was_left_aside_is_said_in_sentences_of_their_own() -> None:
     verdict = judged(num_errors={"load": 2, "store": 1}, skipped_tokens=480, stored_blocks=60_000, is_partly_saved=True)
     text = " ".join(verdict.sentences)
+    assert "Its server was given up 2 times" in " ".join(judged(num_given_up=2).sentences)
     assert "3 copies failed (2 loads, 1 stores)" in text
     assert "480 tokens that it had were computed all the same" in text
     assert "Of 60,000 stored blocks 1,000 were read" in text
