@@ -30,6 +30,12 @@ def held_signals() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def ignore_signals() -> None:
+    """Everything has ended; Python, on its way out, would let one more signal change the exit code."""
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def fill_standard_descriptors() -> None:
     """A standard descriptor that was closed would go to the next file that is opened, and errors be written into it."""
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:

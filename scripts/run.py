@@ -28,6 +28,8 @@ def main(procfile: Path = ROOT / "Procfile") -> int:
         if str(error):
             console.say(str(error))
         return 1
+    finally:
+        console.ignore_signals()
 
 
 if __name__ == "__main__":
