@@ -10,7 +10,7 @@ from celery.signals import worker_shutdown
 from django.utils import timezone
 
 from dashboard import valkey
-from dashboard.services import recording, retention, sources
+from dashboard.services import logins, recording, retention, sources
 
 
 @shared_task(name="dashboard.tasks.record_due", queue="default", expires=5)
@@ -42,5 +42,6 @@ def record_once_more(sender: Any, **kwargs: Any) -> None:
 
 @shared_task(name="dashboard.tasks.expire", queue="default", expires=300)
 def expire() -> None:
-    """Deletes what is older than the retention says."""
+    """Deletes what is older than the retention says, and sessions that are over."""
     retention.expire(now=timezone.now())
+    logins.expire(now=timezone.now())
