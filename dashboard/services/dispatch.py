@@ -7,7 +7,7 @@ limits in settings.
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 
 import redis
@@ -143,8 +143,7 @@ class Dispatcher:
             raise
         finally:
             waiting.end()
-            if not is_over:
-                await _withdraw(job)
+            await (_forget(job) if is_over else _withdraw(job))
 
     async def _send(self, job: Job, engine: LiveEngine) -> None:
         try:
@@ -219,16 +218,20 @@ def _enqueue(job: Job, engine: str, ttl_seconds: int) -> None:
     )
 
 
+async def _forget(job: Job) -> None:
+    """The events were read to their end: ten minutes of answers would fill the memory that the broker lives in."""
+    with suppress(redis.RedisError):
+        await valkey.async_client().unlink(valkey.stream_key(job.run_id))
+
+
 async def _withdraw(job: Job) -> None:
     """Whoever has the job stops; whoever gets it later finds nothing. A dead Valkey needs no telling."""
-    try:
+    with suppress(redis.RedisError):
         async with valkey.async_client().pipeline(transaction=False) as pipeline:
             pipeline.delete(jobs.job_key(job.run_id))
             pipeline.set(valkey.abort_key(job.run_id), "1", ex=valkey.STREAM_TTL_SECONDS)
             pipeline.publish(valkey.ABORT_CHANNEL, job.run_id)
             await pipeline.execute()
-    except redis.RedisError:
-        return
 
 
 def _raise_error(event: Event) -> None:

@@ -66,6 +66,13 @@ def published(stack: Stack) -> dict[str, Any]:
     return told
 
 
+def test_an_answer_that_was_read_to_its_end_leaves_nothing_in_valkey(stack: Stack) -> None:
+    whole = stack.openai().chat.completions.create(**body())
+    streamed = list(stream(stack))[-1]
+    keys = [valkey.stream_key(f"{answer.id}.1") for answer in (whole, streamed)]
+    stack.wait_until(lambda: not stack.valkey().exists(*keys), "both streams are gone", 5)
+
+
 def test_a_client_that_hangs_up_in_a_stream_aborts_its_request(stack: Stack) -> None:
     answer = stream(stack, words=500, pause=0.05)
     run_id = next(iter(answer)).id + ".1"
