@@ -28,11 +28,12 @@ def server_command(socket: Path, folder: Path) -> list[str]:
     """What to start so that it listens on `socket` only, and nobody but its owner can connect.
 
     The save point makes it write `folder`/dump.rdb when it is stopped: what nobody has recorded yet outlives a restart.
+    A disk too full for that costs the snapshot, not the broker.
     """
     return [
         str(find_server()),
         *("--port", "0", "--unixsocket", str(socket), "--unixsocketperm", "700"),
-        *("--dir", str(folder), "--save", "3600 1", "--appendonly", "no"),
+        *("--dir", str(folder), "--save", "3600 1", "--appendonly", "no", "--stop-writes-on-bgsave-error", "no"),
         *("--daemonize", "no", "--loglevel", "warning", "--maxmemory-policy", "noeviction"),
     ]
 

@@ -15,6 +15,7 @@ from dashboard.engine_metrics import EngineCollector, Exposition
 from dashboard.engine_relay import HostError
 from dashboard.jobs import Job
 from dashboard.models import TierSetting
+from dashboard.sizes import format_size
 from dashboard.streams import Event
 from engine.build import build_engine, resolve_device
 from engine.chat_template import ChatTemplateError
@@ -59,22 +60,43 @@ def _tiers(name: str, loaded: LoadedModel, limits: MachineLimits) -> tuple[TierC
     folder = settings.TIERSCOPE_HOME / "tiers" / name
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return tuple(
-        TierConfig(tier, sizes[tier], path=folder if tier is Tier.DISK else None)
-        for tier in (Tier.GPU, Tier.CPU, Tier.DISK)
+        TierConfig(
+            tier,
+            sizes[tier],
+            path=folder if tier is Tier.DISK else None,
+            url=settings.REMOTE_URL if tier is Tier.REMOTE else None,
+            ttl_seconds=settings.REMOTE_TTL_SECONDS,
+        )
+        for tier in Tier
+        if tier in sizes
     )
 
 
 def starting_sizes(name: str, loaded: LoadedModel, limits: MachineLimits) -> dict[Tier, int]:
     """What was asked for last; where nothing was, the environment; else what suits the machine.
 
-    Never more than the machine has: the control thread then tells why it is less than asked for.
+    Never more than the machine has: the control thread then tells why it is less than asked for. What a server has is
+    known once it has answered; without one there is no remote tier.
     """
     slab = loaded.model.slab(settings.BLOCK_SIZE)
     sizes = dict(default_tier_sizes(slab, limits.max_bytes))
     sizes |= {Tier(tier): num_bytes for tier, num_bytes in settings.TIER_BYTES.items() if num_bytes is not None}
     for row in TierSetting.objects.filter(engine=name, cache_tier__in=[tier.value for tier in sizes]):
         sizes[Tier(row.cache_tier)] = row.desired_bytes
-    return {tier: min(num_bytes, limits.max_bytes(tier)) for tier, num_bytes in sizes.items()}
+    remote = {Tier.REMOTE: sizes.pop(Tier.REMOTE)}
+    sizes = {tier: min(num_bytes, limits.max_bytes(tier)) for tier, num_bytes in sizes.items()}
+    return sizes | (remote if settings.REMOTE_URL else {})
+
+
+def _remote_reason(stats: TierStats, told: dict[str, Any]) -> str:
+    """Why the tier is not what was asked for; "" where it is."""
+    if not stats.is_configured:
+        return "This engine has no server for a remote tier: TIERSCOPE_REMOTE_URL is not set."
+    if not stats.health.is_up:
+        return f"Its server cannot be used, so nothing is read or stored: {stats.health.last_error}."
+    if stats.capacity_bytes > told["max_bytes"] > 0:
+        return f"No more than {format_size(told['max_bytes'])} can be stored now: {told['max_reason']}."
+    return ""
 
 
 class EngineHost:
@@ -117,11 +139,11 @@ class EngineHost:
 
     # -- tiers -------------------------------------------------------------------------------------------------------
     def block_bytes(self, tier: str) -> int:
-        return self._stored_bytes if tier == Tier.DISK else self._slab.num_bytes
+        return self._stored_bytes if tier in (Tier.DISK, Tier.REMOTE) else self._slab.num_bytes
 
     def capacities(self) -> dict[str, int]:
         tiers = self._engine.snapshot().cache.tiers
-        return {tier.value: stats.capacity_bytes for tier, stats in tiers.items() if tier is not Tier.REMOTE}
+        return {tier.value: stats.capacity_bytes for tier, stats in tiers.items() if stats.is_configured}
 
     def resize(self, tier: str, num_bytes: int) -> str:
         try:
@@ -156,8 +178,11 @@ class EngineHost:
             "resident_blocks": stats.resident_blocks,
             "block_bytes": self.block_bytes(tier),
         }
-        if tier is not Tier.REMOTE:
+        if stats.is_configured:
             told["max_bytes"], told["max_reason"] = self._engine.largest_size(tier)
+        if tier is Tier.REMOTE:
+            told["reason"] = _remote_reason(stats, told)
+            told["warning"] = stats.health.warning
         if tier is Tier.GPU:
             floor = snapshot.gpu_floor
             told |= {"min_bytes": floor.num_bytes, "min_reason": floor.reason}

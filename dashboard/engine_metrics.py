@@ -40,6 +40,7 @@ class EngineCollector(Collector):
         yield from self._tokens(snapshot)
         yield from self._requests(snapshot)
         yield from self._tiers(snapshot)
+        yield from self._health(snapshot)
         yield from self._moves(snapshot)
         yield from tier_cost_metrics(snapshot, self._families, self._block_size)
         yield from self._histograms(snapshot)
@@ -77,6 +78,23 @@ class EngineCollector(Collector):
         for name, documentation, field in _TIER_COUNTERS:
             values = {(str(tier),): getattr(stats, field) for tier, stats in tiers.items()}
             yield make.counters(name, documentation, label, values)
+
+    def _health(self, snapshot: "EngineSnapshot") -> Iterator[Metric]:
+        """Of the tiers that this engine has: an alert on 0 says nothing about one that was never asked for."""
+        make, label = self._families, ["cache_tier"]
+        tiers = {(str(tier),): stats.health for tier, stats in snapshot.cache.tiers.items() if stats.is_configured}
+        yield make.gauges(
+            "tierscope_tier_up",
+            "Whether the tier can be read and written: 0 while its server is given up.",
+            label,
+            {tier: health.is_up for tier, health in tiers.items()},
+        )
+        yield make.counters(
+            "tierscope_tier_given_up",
+            "Times that the tier was given up because its server kept failing.",
+            label,
+            {tier: health.num_opened for tier, health in tiers.items()},
+        )
 
     def _moves(self, snapshot: "EngineSnapshot") -> Iterator[Metric]:
         tiers, make = snapshot.cache.tiers.items(), self._families

@@ -68,7 +68,7 @@ def _size(name: str) -> int | None:
         raise EnvValidationError(f'Environment variable "{name}" invalid: {error}', [str(error)]) from None
 
 
-TIER_BYTES = {tier: _size(f"TIERSCOPE_{tier.upper()}_BYTES") for tier in ("gpu", "cpu", "disk")}
+TIER_BYTES = {tier: _size(f"TIERSCOPE_{tier.upper()}_BYTES") for tier in ("gpu", "cpu", "disk", "remote")}
 
 # -- Traffic: what /v1 takes, and how long it lets a request wait ------------------------------------------------------
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -89,18 +89,22 @@ def _socket_path() -> Path:
     return Path(tempfile.gettempdir()) / f"tierscope-{digest}" / "valkey.sock"
 
 
-def _redis_url() -> str:
+def _redis_url(name: str, url: str) -> str:
     """Somebody else's; "" for our own."""
-    url = env.str("REDIS_URL", "")
     if problem := redis_problem(url) if url else "":
-        message = f'Environment variable "REDIS_URL" invalid: it {problem}. {REDIS_EXPECTED}'
+        message = f'Environment variable "{name}" invalid: it {problem}. {REDIS_EXPECTED}'
         raise EnvValidationError(message, [message]) from None
     return url
 
 
 VALKEY_SOCKET = _socket_path()
-VALKEY_IS_EMBEDDED = not _redis_url()
-REDIS_URL = _redis_url() or f"unix://{quote(str(VALKEY_SOCKET))}?db=0"
+REDIS_URL = _redis_url("REDIS_URL", env.str("REDIS_URL", "")) or f"unix://{quote(str(VALKEY_SOCKET))}?db=0"
+VALKEY_IS_EMBEDDED = not env.str("REDIS_URL", "")
+# The remote tier: where it is not said otherwise our own Valkey has it, in a database apart, for the broker's is walked
+# through by name; somebody else's server holds no blocks unless that is asked for.
+_OWN_REMOTE_URL = f"unix://{quote(str(VALKEY_SOCKET))}?db=1" if VALKEY_IS_EMBEDDED else ""
+REMOTE_URL = _redis_url("TIERSCOPE_REMOTE_URL", env.str("TIERSCOPE_REMOTE_URL", "")) or _OWN_REMOTE_URL
+REMOTE_TTL_SECONDS = env.int("TIERSCOPE_REMOTE_TTL_SECONDS", 86_400, validate=validate.Range(min=60))
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1).replace("?db=", "?virtual_host=")
 CELERY_RESULT_BACKEND = CELERY_BROKER_URL
 if REDIS_URL.startswith("rediss://"):

@@ -86,6 +86,10 @@ class TierStats:
     missed_blocks: int
     health: Health = Health()
 
+    @property
+    def is_configured(self) -> bool:
+        return self.block_bytes > 0
+
     def check(self) -> None:
         there = sum(self.entered_blocks.values()) - sum(self.left_blocks.values())
         assert there == self.resident_blocks, f"{there} blocks came and stayed, {self.resident_blocks} are there"

@@ -27,6 +27,7 @@ class LiveTier:
     min_bytes: int = 0
     min_reason: str = ""
     reason: str = ""
+    warning: str = ""
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def _difference(
     # Whole blocks only: a size that holds as many blocks as what was asked for is what was asked for.
     if abs(setting.desired_bytes - _applied_bytes(setting, live)) >= max(live.block_bytes or 0, 1):
         return "pending", "Being applied."
-    return "applied", ""
+    return "applied", live.warning
 
 
 def _applied_bytes(setting: TierSetting, live: LiveTier) -> int:

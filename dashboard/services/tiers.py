@@ -23,6 +23,9 @@ logger = logging.getLogger(__name__)
 # was asked of the last run must not surprise the next one.
 CONTROL_TTL_SECONDS = 30
 
+# What others shall find there has to come while it is new, not when everything faster has let it go.
+_FIRST_WRITE_MODES = {"remote": "write_through"}
+
 
 @dataclass(frozen=True)
 class Wish:
@@ -44,7 +47,8 @@ class ChangedMeanwhileError(Exception):
 def ensure_settings(engine: str, defaults: Mapping[str, int]) -> None:
     """Creates the setting of every tier in `defaults` (bytes by tier name) that has none; what is there stays."""
     for tier, num_bytes in defaults.items():
-        TierSetting.objects.get_or_create(engine=engine, cache_tier=str(tier), defaults={"desired_bytes": num_bytes})
+        first = {"desired_bytes": num_bytes, "write_mode": _FIRST_WRITE_MODES.get(str(tier), "write_back")}
+        TierSetting.objects.get_or_create(engine=engine, cache_tier=str(tier), defaults=first)
 
 
 def record_applied(engine: str, tier: str, applied_bytes: int, reason: str, now: datetime) -> None:

@@ -42,6 +42,9 @@ def load(monkeypatch: pytest.MonkeyPatch, **variables: str) -> dict[str, Any]:
         ("DATABASE_URL", "mysql://user:secret@host/name"),
         ("DATABASE_URL", "postgres://user:sec/ret@host/name"),
         ("REDIS_URL", "redis://:sec/ret@host:6379/0"),
+        ("TIERSCOPE_REMOTE_URL", "http://:secret@host"),
+        ("TIERSCOPE_REMOTE_BYTES", "much"),
+        ("TIERSCOPE_REMOTE_TTL_SECONDS", "5"),
     ],
 )
 def test_a_wrong_value_fails_with_the_name_of_its_variable(
@@ -97,10 +100,19 @@ def test_tier_sizes_are_written_as_people_write_them(
     assert load(monkeypatch, TIERSCOPE_DISK_BYTES=text)["TIER_BYTES"]["disk"] == num_bytes
 
 
+def test_the_remote_tier_lies_in_our_own_valkey_or_where_it_is_said_or_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load(monkeypatch)["REMOTE_URL"] == "", "the tests name a REDIS_URL: somebody else's"
+    assert load(monkeypatch, TIERSCOPE_REMOTE_URL="redis://kv:6379/3")["REMOTE_URL"] == "redis://kv:6379/3"
+    monkeypatch.delenv("TIERSCOPE_REMOTE_URL")
+    monkeypatch.delenv("REDIS_URL")
+    own = load(monkeypatch)
+    assert own["REMOTE_URL"] == own["REDIS_URL"].replace("db=0", "db=1")
+
+
 def test_the_operators_guide_names_every_variable_and_every_check() -> None:
     guide = (SETTINGS.parents[1] / "docs" / "operating.md").read_text()
     variables = re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', SETTINGS.read_text())
-    sizes = [f"TIERSCOPE_{tier}_BYTES" for tier in ("GPU", "CPU", "DISK")]
+    sizes = [f"TIERSCOPE_{tier}_BYTES" for tier in ("GPU", "CPU", "DISK", "REMOTE")]
     ids = re.findall(r"tierscope\.[EW]\d+", (SETTINGS.parent / "checks.py").read_text())
     assert len(variables) > 15
     assert len(ids) > 5

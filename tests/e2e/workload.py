@@ -1,7 +1,8 @@
 """A fixed workload of token ids, and the split by tier that exact accounting must give it. No product code in here.
 
 Write-back tiers under sequential requests are one LRU stack cut into pieces: a block at depth d lies in gpu where d is
-below its size, else in cpu, and so on (tests/tiers holds the full oracle; this is a second one, short on purpose).
+below its size, else in cpu, and so on (tests/tiers holds the full oracle; this is a second one, short on purpose). A
+last tier that writes through holds the top of the same stack: its piece begins where those above it end.
 """
 
 import random

@@ -1,5 +1,6 @@
 """Greedy text of the real model does not depend on where the prompt's blocks came from."""
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from engine.engine_config import EngineConfig
 from engine.loader import LoadedModel
 from engine.request import CacheUse, Event, FinishedEvent, GenerationRequest, TokenEvent, Usage
 from engine.sampling import SamplingParams
-from tiers import MachineLimits, Tier, TierConfig
+from tests.tiers.valkey import ValkeyServer
+from tiers import MachineLimits, Tier, TierConfig, WriteMode
 from tiers.block_format import stored_bytes
 
 BLOCK_SIZE = 16
@@ -36,6 +38,7 @@ class Sizes:
     gpu: int
     cpu: int = 0
     disk: int = 0
+    remote: int = 0
 
 
 FORCED = {
@@ -43,16 +46,27 @@ FORCED = {
     "tiny gpu and cpu": (Sizes(gpu=8, cpu=64), {Tier.GPU, Tier.CPU}),
     "tiny gpu and disk": (Sizes(gpu=8, disk=64), {Tier.GPU, Tier.DISK}),
     "tiny gpu, tiny cpu and disk": (Sizes(gpu=8, cpu=5, disk=64), {Tier.GPU, Tier.CPU, Tier.DISK}),
+    "tiny gpu and remote": (Sizes(gpu=8, remote=64), {Tier.GPU, Tier.REMOTE}),
+    "tiny gpu, tiny cpu, tiny disk and remote": (Sizes(gpu=8, cpu=3, disk=3, remote=64), set(Tier)),
 }
 
 
-def engine_with(loaded: LoadedModel, sizes: Sizes, path: Path) -> Engine:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ValkeyServer]:
+    server = ValkeyServer(tmp_path_factory.mktemp("valkey")).start()
+    yield server
+    server.kill()
+
+
+def engine_with(loaded: LoadedModel, sizes: Sizes, path: Path, url: str | None = None) -> Engine:
     slab = loaded.model.slab(BLOCK_SIZE)
-    tiers = (
+    tiers: tuple[TierConfig, ...] = (
         TierConfig(Tier.GPU, sizes.gpu * slab.num_bytes),
         TierConfig(Tier.CPU, sizes.cpu * slab.num_bytes),
         TierConfig(Tier.DISK, sizes.disk * stored_bytes(slab), path=path),
     )
+    if url:
+        tiers += (TierConfig(Tier.REMOTE, sizes.remote * stored_bytes(slab), url=url, timeout_seconds=30),)
     config = EngineConfig("test", tiers, block_size=BLOCK_SIZE, min_gpu_tokens=BLOCK_SIZE)
     return build_engine(config, loaded, MachineLimits())
 
@@ -95,10 +109,12 @@ def test_the_text_is_the_same_whatever_tier_the_prompt_came_from(
     real_model: LoadedModel,
     prompts: list[list[int]],
     uncached: list[tuple[int, ...]],
+    server: ValkeyServer,
     tmp_path: Path,
 ) -> None:
     sizes, expected_tiers = FORCED[name]
-    engine = engine_with(real_model, sizes, tmp_path)
+    server.client.flushall()
+    engine = engine_with(real_model, sizes, tmp_path, server.url if sizes.remote else None)
     engine.start()
     read: set[Tier] = set()
     for turn, number in enumerate([0, 1, 2, 2, 1, 0]):
@@ -132,3 +148,31 @@ def test_the_text_is_the_same_for_requests_that_run_together_and_preempt_each_ot
         assert tuple(heard[number]) == uncached[number]
     engine.check()
     engine.stop()
+
+
+def test_an_engine_says_the_same_with_what_another_has_stored(
+    real_model: LoadedModel,
+    prompts: list[list[int]],
+    uncached: list[tuple[int, ...]],
+    server: ValkeyServer,
+    tmp_path: Path,
+) -> None:
+    server.client.flushall()
+    sizes = Sizes(gpu=8, remote=64)
+    first = engine_with(real_model, sizes, tmp_path / "first", server.url)
+    first.configure(Tier.REMOTE, write_mode=WriteMode.WRITE_THROUGH)
+    first.start()
+    for number, prompt in enumerate(prompts):
+        assert ask(first, f"first {number}", prompt).tokens == uncached[number]
+    first.stop(flush_seconds=30)
+    second = engine_with(real_model, sizes, tmp_path / "second", server.url)
+    second.start()
+    deadline = time.monotonic() + 60
+    while not second.snapshot().cache[Tier.REMOTE].resident_blocks:
+        assert time.monotonic() < deadline, "the second engine does not see what is there"
+        time.sleep(0.01)
+    for number, prompt in enumerate(prompts):
+        text = ask(second, f"second {number}", prompt)
+        assert text.tokens == uncached[number]
+        assert text.usage.hit_tokens[Tier.REMOTE] == (len(prompt) - 1) // BLOCK_SIZE * BLOCK_SIZE
+    second.stop()

@@ -12,7 +12,8 @@ from engine.sampling import SamplingParams
 from engine.scheduler import Chunk
 from engine.sequence import Sequence
 from tests.engine.harness import SLAB
-from tiers import Tier, TierConfig
+from tiers import SlabSpec, Tier, TierConfig
+from tiers.block_format import stored_bytes
 
 TIERS = (TierConfig(Tier.GPU, SLAB.num_bytes * 8),)
 
@@ -43,12 +44,19 @@ def test_default_sizes_are_whole_blocks_and_modest() -> None:
     sizes = default_tier_sizes(SLAB, lambda tier: 1 << 40)
     assert sizes[Tier.GPU] == GPU_BLOCKS * SLAB.num_bytes
     assert sizes[Tier.GPU] < sizes[Tier.CPU] < sizes[Tier.DISK]
-    assert all(size % SLAB.num_bytes == 0 for size in sizes.values())
+    assert all(sizes[tier] % SLAB.num_bytes == 0 for tier in (Tier.GPU, Tier.CPU, Tier.DISK))
+    assert sizes[Tier.REMOTE] == 2 * GPU_BLOCKS * stored_bytes(SLAB)
 
 
 def test_default_sizes_take_a_share_of_a_small_machine() -> None:
-    sizes = default_tier_sizes(SLAB, lambda tier: 10 * SLAB.num_bytes)
-    assert sizes == dict.fromkeys((Tier.GPU, Tier.CPU, Tier.DISK), 2 * SLAB.num_bytes)
+    sizes = default_tier_sizes(SLAB, lambda tier: 50 * SLAB.num_bytes)
+    assert {sizes[tier] for tier in (Tier.GPU, Tier.CPU, Tier.DISK)} == {12 * SLAB.num_bytes}
+    assert sizes[Tier.REMOTE] == stored_bytes(SLAB)
+
+
+def test_a_large_model_s_blocks_do_not_fill_our_own_valkey_by_default() -> None:
+    large = SlabSpec(40 << 20, "float16", (20 << 20,))
+    assert default_tier_sizes(large, lambda tier: 1 << 40)[Tier.REMOTE] == 6 * stored_bytes(large)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
