@@ -3,12 +3,10 @@ all say exactly what an independent oracle computed. Real model, real processes,
 """
 
 import shutil
-import sqlite3
 import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from dashboard.charts.palette import LOOKS
+from tests.e2e.looks import logged_in, rows
 from tests.e2e.stack import Stack, free_port
 from tests.e2e.workload import StackOracle, conversations
 
@@ -86,10 +85,10 @@ def test_each_answer_s_usage_is_the_truth(told: list[dict[str, Any]], truth: lis
 
 def test_the_request_log_is_the_truth(stack: Stack, told: list[Any], truth: list[Counter[str]]) -> None:
     columns = "hit_gpu_tokens, hit_cpu_tokens, hit_disk_tokens, hit_remote_tokens, computed_tokens"
-    stack.wait_until(lambda: _rows(stack, "SELECT count(*) FROM dashboard_requestlog")[0][0] == NUM_REQUESTS, "logged")
-    rows = _rows(stack, f"SELECT {columns} FROM dashboard_requestlog ORDER BY received_at")
+    stack.wait_until(lambda: rows(stack, "SELECT count(*) FROM dashboard_requestlog")[0][0] == NUM_REQUESTS, "logged")
+    logged = rows(stack, f"SELECT {columns} FROM dashboard_requestlog ORDER BY received_at")
 
-    assert [dict(zip((*TIERS, "computed"), row, strict=True)) for row in rows] == [
+    assert [dict(zip((*TIERS, "computed"), row, strict=True)) for row in logged] == [
         {origin: split[origin] for origin in (*TIERS, "computed")} for split in truth
     ]
 
@@ -104,7 +103,7 @@ def test_the_stored_series_are_the_truth_at_every_resolution(
 
     def stored() -> dict[int, dict[tuple[str, str], int]]:
         sums: dict[int, dict[tuple[str, str], int]] = {}
-        for resolution, metric, tier, value in _rows(stack, query):
+        for resolution, metric, tier, value in rows(stack, query):
             sums.setdefault(resolution, {})[metric, tier] = value
         return sums
 
@@ -117,7 +116,7 @@ def test_the_stored_series_are_the_truth_at_every_resolution(
 
 
 def test_the_chart_and_the_tiles_are_the_truth(stack: Stack, told: list[Any], total: Counter[str]) -> None:
-    with _browser(stack) as browser:
+    with logged_in(stack) as browser:
         # A chart divides by the seconds that a step has lasted so far: exact again once the last step has ended.
         stack.wait_until(lambda: _drawn(browser) == +total, f"the chart adds up to {total}", 90)
         tiles = browser.get("/api/tiles.json?range=1h").raise_for_status().json()
@@ -208,31 +207,12 @@ def _drawn(browser: httpx.Client) -> Counter[str]:
     )
 
 
-@contextmanager
-def _browser(stack: Stack) -> Iterator[httpx.Client]:
-    """Logged in as the administrator."""
-    with httpx.Client(base_url=stack.base_url, timeout=20, follow_redirects=True) as browser:
-        browser.get("/login/").raise_for_status()
-        form = {"username": "admin", "password": stack.admin_password}
-        form["csrfmiddlewaretoken"] = browser.cookies["csrftoken"]
-        browser.post("/login/", data=form).raise_for_status()
-        yield browser
-
-
 def _split(told: dict[str, Any]) -> Counter[str]:
     return _nonzero(Counter(told["hit_tokens"]) + Counter(computed=told["computed_tokens"]))
 
 
 def _nonzero(split: Counter[str]) -> Counter[str]:
     return +split
-
-
-def _rows(stack: Stack, query: str) -> list[tuple[Any, ...]]:
-    connection = sqlite3.connect(f"file:{stack.database}?mode=ro", uri=True, timeout=10)
-    try:
-        return connection.execute(query).fetchall()
-    finally:
-        connection.close()
 
 
 def _samples(text: str) -> dict[tuple[str, str], float]:
