@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 _TIER_GAUGES = (
     ("tierscope_tier_capacity_bytes", "Bytes that the tier may hold.", "capacity_bytes"),
-    ("tierscope_tier_used_bytes", "Bytes that the tier holds.", "used_bytes"),
+    (
+        "tierscope_tier_used_bytes",
+        "Bytes that the tier holds; above its capacity while it shrinks and running requests still read from it.",
+        "used_bytes",
+    ),
     ("tierscope_tier_resident_tokens", "Tokens that lie in the tier.", "resident_tokens"),
 )
 _TIER_COUNTERS = (

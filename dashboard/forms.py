@@ -10,6 +10,7 @@ from django.core import signing
 
 from dashboard.models import CacheTier, Retention, Source, TierSetting
 from dashboard.selectors.engines import LiveTier, fleet
+from dashboard.selectors.resizes import factor, is_large_shrink
 from dashboard.services.sources import check_not_ours, check_url
 from dashboard.services.tiers import Wish
 from dashboard.sizes import exact_size, format_size, parse_size
@@ -43,6 +44,7 @@ class SizeField(forms.CharField):
 
 class TierSettingForm(forms.ModelForm[TierSetting]):
     size = SizeField(help_text="Like 2 GiB, 512 MiB or 0. Zero switches the tier off.")
+    confirmed = forms.BooleanField(label="Yes, make it so much smaller", required=False, widget=forms.HiddenInput)
     seen = forms.CharField(widget=forms.HiddenInput, required=False)
 
     class Meta:
@@ -85,7 +87,22 @@ class TierSettingForm(forms.ModelForm[TierSetting]):
                 "open the page again and decide anew.",
                 code="changed_meanwhile",
             )
+        if self._lacks_confirmation():
+            self.fields["confirmed"].widget = forms.CheckboxInput()
+            self.add_error("confirmed", self._what_would_be_lost(self.cleaned_data["size"]))
         return super().clean()
+
+    def _lacks_confirmation(self) -> bool:
+        """Most likely a unit was left out: 128 is 128 bytes."""
+        data = self.cleaned_data
+        return "size" in data and not data.get("confirmed") and is_large_shrink(self.stored.desired_bytes, data["size"])
+
+    def _what_would_be_lost(self, num_bytes: int) -> str:
+        before, after = exact_size(self.stored.desired_bytes), exact_size(num_bytes)
+        return (
+            f"{before} → {after} is {factor(before, after)}: what the tier then has no room for is dropped. "
+            "Tick the box and save again if that is meant."
+        )
 
     def _seen(self) -> Wish | None:
         """What the author had before their eyes; None where the page's own record of it is missing or forged."""
@@ -121,16 +138,23 @@ class SourceForm(forms.ModelForm[Source]):
     class Meta:
         model = Source
         fields = ["name", "kind", "url", "interval_seconds", "is_enabled"]
+        labels = {"interval_seconds": "Read every", "is_enabled": "Read it"}
+        help_texts = {
+            "name": "How its engines are called on pages: letters, digits, dots, dashes and underscores.",
+            "url": "The metrics address, like http://gpu-7:8000/metrics.",
+            "interval_seconds": "Seconds, 1 to 3600. The charts have a point every 10 s.",
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "kind" in self.fields:  # the embedded engines have their source already: a second would count them twice
+            kinds = [choice for choice in Source.Kind.choices if choice[0] != Source.Kind.EMBEDDED]
+            self.fields["kind"] = forms.ChoiceField(choices=kinds, initial=Source.Kind.AUTO)
 
     def clean(self) -> dict[str, Any] | None:
         data = super().clean() or self.cleaned_data
-        if "url" in self.errors:
-            return data
-        is_embedded, url = data.get("kind") == Source.Kind.EMBEDDED, data.get("url", "")
-        if is_embedded and url:
-            self.add_error("url", "The embedded engines are read from Valkey; leave the URL empty.")
-        if not is_embedded:
-            self._check_url(url)
+        if "url" in self.fields and "url" not in self.errors:
+            self._check_url(data.get("url", ""))
         return data
 
     def _check_url(self, url: str) -> None:

@@ -10,31 +10,39 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
+from django.utils.html import format_html
 
 from dashboard import valkey
+from dashboard.charts.words import duration
 from dashboard.forms import SourceForm
 from dashboard.models import Series, Source
-from dashboard.selectors.source_states import state_of
+from dashboard.selectors.source_states import describe, state_of
+from dashboard.selectors.tier_states import UNKNOWN
 from dashboard.services.source_trial import try_source
 from dashboard.services.sources import start_over
 from dashboard.sources.adapter import HIT_TIERS
+from dashboard.zone import in_words
 
-_HEALTH = ("state", "last_scraped", "last_ok", "took", "samples", "problem")
+_TYPED = ("name", "kind", "url", "interval_seconds", "is_enabled")
+_HEALTH = ("state", "last_tried", "last_read", "took", "samples", "remarks")
 
 
 @admin.register(Source)
 class SourceAdmin(admin.ModelAdmin[Source]):
     form = SourceForm
-    list_display = ["name", "state", "kind", "url", "every", "last_ok", "took", "samples", "problem"]
-    fieldsets = [
-        (None, {"fields": ["name", "kind", "url", "interval_seconds", "is_enabled"]}),
-        (
-            "How it goes",
-            {"fields": _HEALTH},
-        ),
-    ]
+    list_display = ["name", "state", "kind", "url", "every", "last_tried", "took", "samples"]
     change_form_template = "admin/dashboard/source/change_form.html"
-    readonly_fields = _HEALTH
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Source | None = None) -> tuple[str, ...]:
+        is_embedded = obj is not None and obj.kind == Source.Kind.EMBEDDED
+        return (*_HEALTH, "kind") if is_embedded else _HEALTH
+
+    def get_fieldsets(self, request: HttpRequest, obj: Source | None = None) -> Any:
+        """There is nothing to say yet about a source that is being added; the embedded engines have no address."""
+        if obj is None:
+            return [(None, {"fields": _TYPED})]
+        typed = [name for name in _TYPED if name != "url" or obj.kind != Source.Kind.EMBEDDED]
+        return [(None, {"fields": typed}), ("How it goes", {"fields": _HEALTH})]
 
     def save_model(self, request: HttpRequest, obj: Source, form: SourceForm, change: bool) -> None:
         super().save_model(request, obj, form, change)
@@ -82,25 +90,34 @@ class SourceAdmin(admin.ModelAdmin[Source]):
 
     @admin.display(description="state")
     def state(self, source: Source) -> str:
-        return state_of(source, timezone.now()).value
+        now = timezone.now()
+        return format_html(
+            '<span class="source-state" data-state="{0}"><b>{0}</b> <small>{1}</small></span>',
+            state_of(source, now),
+            describe(source, now),
+        )
 
-    @admin.display(description="last scraped")
-    def last_scraped(self, source: Source) -> datetime | None:
-        return source.last_scraped_at
+    @admin.display(description="last tried")
+    def last_tried(self, source: Source) -> str:
+        return _when(source.last_scraped_at)
 
-    @admin.display(description="last well", ordering="last_ok_at")
-    def last_ok(self, source: Source) -> datetime | None:
-        return source.last_ok_at
+    @admin.display(description="last read well")
+    def last_read(self, source: Source) -> str:
+        return _when(source.last_ok_at)
 
     @admin.display(description="samples", ordering="last_num_samples")
-    def samples(self, source: Source) -> int | None:
-        return source.last_num_samples
+    def samples(self, source: Source) -> str:
+        return UNKNOWN if source.last_num_samples is None else f"{source.last_num_samples:,}"
 
     @admin.display(description="took", ordering="last_duration_seconds")
-    def took(self, source: Source) -> str | None:
-        seconds = source.last_duration_seconds
-        return None if seconds is None else f"{seconds * 1000:,.0f} ms"
+    def took(self, source: Source) -> str:
+        return duration(source.last_duration_seconds)
 
-    @admin.display(description="last error", empty_value="none")
-    def problem(self, source: Source) -> str:
-        return source.last_error
+    @admin.display(description="remarks")
+    def remarks(self, source: Source) -> str:
+        """What was odd about a text that could be read; why one could not is in the state."""
+        return source.last_error or "none"
+
+
+def _when(moment: datetime | None) -> str:
+    return in_words(moment) if moment else "never"

@@ -16,7 +16,7 @@ from django.utils.http import urlencode
 from dashboard.admin.request_user import user_of
 from dashboard.forms import TierSettingForm
 from dashboard.models import CacheTier, TierSetting
-from dashboard.selectors.tier_states import panel, tier_state
+from dashboard.selectors.tier_states import change_in_words, panel, tier_state
 from dashboard.services import tiers
 from dashboard.sizes import exact_size
 
@@ -42,7 +42,7 @@ class TierSettingAdmin(admin.ModelAdmin[TierSetting]):
         shown = ["size", "policy", "write_mode"]
         if obj and obj.cache_tier == CacheTier.GPU:
             shown.remove("write_mode")
-        return [*shown, "seen"] if self.has_change_permission(request, obj) else shown
+        return [*shown, "confirmed", "seen"] if self.has_change_permission(request, obj) else shown
 
     @admin.display(description="size")
     def size(self, setting: TierSetting) -> str:
@@ -108,7 +108,7 @@ class TierSettingAdmin(admin.ModelAdmin[TierSetting]):
         if not changes:
             self.message_user(request, "Nothing was changed.", messages.INFO)
         else:
-            what = ", ".join(f"{c.get_action_display()} {c.old_value} → {c.new_value}" for c in changes)
+            what = ", ".join(map(change_in_words, changes))
             self.message_user(request, f"{_title(obj)}: {what}. {_when(tier_state(obj).state)}", messages.SUCCESS)
         return HttpResponseRedirect(request.path if "_continue" in request.POST else reverse(_LIST))
 
@@ -127,7 +127,7 @@ class TierSettingAdmin(admin.ModelAdmin[TierSetting]):
         if not self.has_change_permission(request, setting):
             raise PermissionDenied
         state = tier_state(setting)
-        is_online = state.state in ("applied", "pending", "differs")
+        is_online = state.state in ("applied", "pending", "shrinking", "differs")
         if request.method == "POST" and is_online:
             tiers.clear(setting_id=setting.pk, author=user_of(request), now=timezone.now())
             message = f"{_title(setting)}: the engine was asked to drop {state.resident_blocks} blocks ({state.used})."

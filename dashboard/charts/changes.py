@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from dashboard.charts import words
-from dashboard.selectors.comparisons import Comparison
+from dashboard.selectors.comparisons import Comparison, Obstacle
 
 
 def change_rows(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
@@ -45,11 +45,22 @@ def _minutes(seconds: int | None) -> str:
     return f"{whole} min" + (f" {rest} s" if rest else "")
 
 
+_APART = "what each did cannot be told apart."
+_OBSTACLES = {
+    Obstacle.TOO_NEW: "Less than a minute old: there is nothing to compare yet.",
+    Obstacle.ANOTHER_BEFORE: f"Another change came less than a minute before it: {_APART}",
+    Obstacle.ANOTHER_AFTER: f"Another change came less than a minute after it: {_APART}",
+    Obstacle.OTHERS_AROUND: f"Other changes came less than a minute before and after it: {_APART}",
+}
+
+
 def _note(compared: Comparison) -> str:
-    if compared.seconds is None:
-        return "Less than a minute from now or from another change: nothing to compare yet."
-    if compared.before is None:
-        return "The time before was not observed."
-    if not compared.after or not compared.after["prompt_tokens"] or not compared.before["prompt_tokens"]:
-        return "Nothing was asked on one side."
+    """Why there is nothing to compare; empty where there is."""
+    if compared.obstacle:
+        return _OBSTACLES[compared.obstacle]
+    window, sides = _minutes(compared.seconds), {"before": compared.before, "after": compared.after}
+    if unseen := " and ".join(name for name, side in sides.items() if side is None):
+        return f"The {window} {unseen} it were not observed."
+    if silent := " and ".join(name for name, side in sides.items() if side and not side["prompt_tokens"]):
+        return f"Nothing was asked in the {window} {silent} it."
     return ""

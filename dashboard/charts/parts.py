@@ -8,13 +8,26 @@ Number = int | float
 Values = Sequence[Number | None]
 
 
+# The day stands below the first tick and wherever a new one begins.
+_TICKS = [
+    {"dtickrange": [None, 59_999], "value": "%H:%M:%S\n%Y-%m-%d"},
+    {"dtickrange": [60_000, 86_399_999], "value": "%H:%M\n%Y-%m-%d"},
+    {"dtickrange": [86_400_000, "M1"], "value": "%m-%d\n%Y"},
+    {"dtickrange": ["M1", None], "value": "%Y-%m"},
+]
+
+
 def milliseconds(starts: Sequence[int]) -> list[int]:
     return [start * 1000 for start in starts]
 
 
 def layout(starts: Sequence[int], step_seconds: int, **more: Any) -> dict[str, Any]:
     """The common layout; the x axis always spans the whole period, so that charts below each other line up."""
-    axis: dict[str, Any] = {"type": "date", "hoverformat": "%e %b %H:%M:%S" if step_seconds < 60 else "%e %b %H:%M"}
+    axis: dict[str, Any] = {
+        "type": "date",
+        "hoverformat": "%Y-%m-%d %H:%M:%S" if step_seconds < 60 else "%Y-%m-%d %H:%M",
+        "tickformatstops": _TICKS,
+    }
     if starts:
         axis["range"] = [starts[0] * 1000, (starts[-1] + step_seconds) * 1000]
     return {

@@ -29,7 +29,9 @@ HELP = {
 def tiles(totals: Totals, period_seconds: int) -> list[dict[str, Any]]:
     """Args: `totals` as the selector returns it, with the period before under "previous" (None: not observed)."""
     before = totals.get("previous")
-    against = f"than in the {words.span(period_seconds).removeprefix('1 ')} before"
+    if comparison_note(totals, period_seconds):
+        before = None
+    against = f"than in the {_before(period_seconds)}"
     return [
         _counted("prompt_tokens", "Prompt tokens", totals, before, against),
         _rate(totals, before, against),
@@ -38,6 +40,24 @@ def tiles(totals: Totals, period_seconds: int) -> list[dict[str, Any]]:
         _timed("ttft_p50", "TTFT p50", totals, before, against),
         _timed("ttft_p95", "TTFT p95", totals, before, against),
     ]
+
+
+def comparison_note(totals: Totals, period_seconds: int) -> str:
+    """Why no tile has a change, once for all of them; empty where they have, or where there is nothing now either."""
+    before = totals.get("previous")
+    if not totals["prompt_tokens"] and not totals["requests"]:
+        return ""
+    if before is None:
+        was = "was" if _before(period_seconds).count(" ") == 1 else "were"
+        return f"The {_before(period_seconds)} {was} not observed: there is nothing to compare with."
+    if not before["prompt_tokens"] and not before["requests"]:
+        return f"Nothing was asked in the {_before(period_seconds)}: there is nothing to compare with."
+    return ""
+
+
+def _before(period_seconds: int) -> str:
+    """ "hour before", "15 minutes before" """
+    return f"{words.span(period_seconds).removeprefix('1 ')} before"
 
 
 def origins(totals: Totals) -> list[dict[str, Any]]:
@@ -85,7 +105,7 @@ def _tile(key: str, label: str, value: str, change: dict[str, str], exact: str =
 def _points(now: float | None, then: float | None, against: str) -> dict[str, str]:
     """The change of a rate, in percentage points: a relative change of a percentage misleads."""
     if now is None or then is None:
-        return _no_change(now, then)
+        return _no_change(now, then, against)
     points = round((now - then) * 100, 1)
     return _words(points, f"{abs(points):.1f} points", against, "more", ("higher", "lower"))
 
@@ -94,7 +114,7 @@ def _relative(
     now: float | None, then: float | None, against: str, better: Better, words_for: tuple[str, str] = ("more", "fewer")
 ) -> dict[str, str]:
     if now is None or not then:
-        return _no_change(now, then)
+        return _no_change(now, then, against)
     ratio = now / then
     text = f"{ratio:.3g} ×" if ratio >= 3 else f"{abs(ratio - 1) * 100:.0f} %"
     if ratio >= 3 and not better:
@@ -112,6 +132,6 @@ def _words(difference: float, amount: str, against: str, better: Better, sides: 
     return {"direction": "up" if is_up else "down", "verdict": verdict, "amount": f"{arrow} {amount}", "text": text}
 
 
-def _no_change(now: float | None, then: float | None) -> dict[str, str]:
-    text = "nothing to compare with in the period before" if now else "none in this period"
+def _no_change(now: float | None, then: float | None, against: str) -> dict[str, str]:
+    text = f"none {against[5:]}" if now and then is not None else ""
     return {"direction": "flat", "verdict": "neutral", "amount": "", "text": text}

@@ -1,6 +1,7 @@
 """What a change of a tier did: the same length of time before and after it, side by side. Reads only."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from dashboard.selectors.marks import size_changes
@@ -13,15 +14,25 @@ _SHORTEST_SECONDS = 60
 _STEP = 10
 
 
+class Obstacle(StrEnum):
+    """Why a change has no side of a minute."""
+
+    TOO_NEW = "too new"
+    ANOTHER_BEFORE = "another before"
+    ANOTHER_AFTER = "another after"
+    OTHERS_AROUND = "others around"
+
+
 @dataclass(frozen=True)
 class Comparison:
-    """`seconds` on each side; None, with `before` and `after`, where the change is too near to now or to another."""
+    """`seconds` on each side, or the obstacle. A side is None where it was not observed."""
 
     at: float
     text: str
-    seconds: int | None
-    before: dict[str, Any] | None
-    after: dict[str, Any] | None
+    seconds: int | None = None
+    obstacle: Obstacle | None = None
+    before: dict[str, Any] | None = None
+    after: dict[str, Any] | None = None
 
 
 def before_and_after(
@@ -29,29 +40,44 @@ def before_and_after(
 ) -> list[Comparison]:
     """The newest changes in `period`, newest first.
 
-    Neither side reaches over another change of the period: what it shows belongs to one change. Changes less than a
-    minute apart cannot be told from each other. The 10 s in which the change was made belong to "before".
+    Neither side reaches over another change, also one outside the period: what it shows belongs to one change. Changes
+    less than a minute apart cannot be told from each other. The 10 s in which the change was made belong to "before".
     """
-    changes = size_changes(period, engine=engine)
+    changes = size_changes(_wider(period, now), engine=engine)
     starts = [-(-int(change["at"]) // _STEP) * _STEP for change in changes]
     edges = [0, *starts, int(now) // _STEP * _STEP]
-    compared = [
-        _compare(change, _window(*edges[index : index + 3]), starts[index], now, engine, model_name)
-        for index, change in enumerate(changes)
-        if index >= len(changes) - MAX_CHANGES
+    shown = [index for index, change in enumerate(changes) if period.start <= change["at"] < period.end]
+    return [
+        _compare(changes[index], edges[index : index + 3], index + 1 == len(changes), now, engine, model_name)
+        for index in reversed(shown[-MAX_CHANGES:])
     ]
-    return compared[::-1]
 
 
-def _window(earlier: int, start: int, later: int) -> int | None:
-    seconds = min(_LONGEST_SECONDS, start - earlier, later - start)
-    return seconds if seconds >= _SHORTEST_SECONDS else None
+def _wider(period: Period, now: float) -> Period:
+    """With the longest side that could be compared before and after it."""
+    end = max(period.end, min(period.end + _LONGEST_SECONDS, -(-int(now) // _STEP) * _STEP))
+    return Period(max(0, period.start - _LONGEST_SECONDS), end, _STEP)
 
 
 def _compare(
-    change: dict[str, Any], seconds: int | None, start: int, now: float, engine: str | None, model_name: str | None
+    change: dict[str, Any], edges: list[int], is_newest: bool, now: float, engine: str | None, model_name: str | None
 ) -> Comparison:
-    if seconds is None:
-        return Comparison(change["at"], change["text"], None, None, None)
+    earlier, start, later = edges
+    if obstacle := _obstacle(start - earlier, later - start, is_newest):
+        return Comparison(change["at"], change["text"], obstacle=obstacle)
+    seconds = min(_LONGEST_SECONDS, start - earlier, later - start)
     after = totals(between(start, start + seconds, now=now), engine=engine, model_name=model_name)
-    return Comparison(change["at"], change["text"], seconds, after.pop("previous"), after)
+    before = after.pop("previous")
+    return Comparison(
+        change["at"], change["text"], seconds, before=before, after=after if after["is_observed"] else None
+    )
+
+
+def _obstacle(seconds_before: int, seconds_after: int, is_newest: bool) -> Obstacle | None:
+    """Time passes and makes the newest comparable, unless another change came right before it."""
+    is_close, is_followed = seconds_before < _SHORTEST_SECONDS, seconds_after < _SHORTEST_SECONDS
+    if is_followed and not is_newest:
+        return Obstacle.OTHERS_AROUND if is_close else Obstacle.ANOTHER_AFTER
+    if is_close:
+        return Obstacle.ANOTHER_BEFORE
+    return Obstacle.TOO_NEW if is_followed else None

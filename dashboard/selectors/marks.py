@@ -5,6 +5,7 @@ from typing import Any
 
 from dashboard.models import TierChange
 from dashboard.selectors.period import Period
+from dashboard.selectors.resizes import large_factor
 from dashboard.sizes import format_size
 
 MAX_MARKS = 200  # more cannot be told apart on a chart; the newest are kept
@@ -37,6 +38,7 @@ def _mark(change: TierChange) -> dict[str, Any]:
 def _text(change: TierChange, author: str) -> str:
     """ "local cpu resized: 192 MiB → 1 GiB (admin)"."""
     values = " → ".join(_shown(value) for value in (change.old_value, change.new_value) if value)
+    values = ", ".join(filter(None, [values, large_factor(change.old_value, change.new_value)]))
     text = f"{change.engine} {change.cache_tier} {_VERBS.get(change.action, change.action)}"
     return text + (f": {values}" if values else "") + (f" ({author})" if author else "")
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import Max
 
 from dashboard.models import Bucket, Series, Source
-from dashboard.selectors.source_states import SourceState, state_of
+from dashboard.selectors.source_states import NOT_READ, describe, state_of
 
 
 def engines_and_models() -> dict[str, list[str]]:
@@ -30,7 +30,7 @@ def has_traffic() -> bool:
 
 
 def freshness(now: datetime) -> list[dict[str, Any]]:
-    """[{"source", "state", "last_ok_at", "last_observed_at", "age_seconds", "is_stale", "last_error"}], by name.
+    """[{"source", "state", "sentence", "last_ok_at", "last_observed_at", "age_seconds", "is_stale"}], by name.
 
     `last_ok_at`: when reading it last went well; `last_observed_at`: when an engine behind it was last seen (the
     embedded source can be read while no engine runs). Unix seconds, None where it never was. What is off is not stale.
@@ -44,11 +44,11 @@ def _freshness(source: Any, now: datetime) -> dict[str, Any]:
     return {
         "source": source.name,
         "state": state.value,
+        "sentence": describe(source, now),
         "last_ok_at": _unix(source.last_ok_at),
         "last_observed_at": _unix(source.observed_at),
         "age_seconds": (now - source.observed_at).total_seconds() if source.observed_at else None,
-        "is_stale": state in (SourceState.STALE, SourceState.NEVER),
-        "last_error": source.last_error,
+        "is_stale": state in NOT_READ,
     }
 
 

@@ -1,8 +1,9 @@
-"""How reading a source goes, in one word. Knows nothing about what is read."""
+"""How reading a source goes: one word, and a sentence with the reason and when. Knows nothing about what is read."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from dashboard.charts.words import ago
 from dashboard.models import Source
 
 # One scrape may be late and one may fail before anybody is told that the numbers are old.
@@ -10,17 +11,55 @@ _INTERVALS_UNTIL_STALE = 3
 
 
 class SourceState(StrEnum):
+    """up: read within its last intervals; failing: the newest try went wrong; stale: nobody tried; new: not tried yet;
+    off: switched off by an admin.
+    """
+
     UP = "up"
+    FAILING = "failing"
     STALE = "stale"
-    NEVER = "never"
+    NEW = "new"
     OFF = "off"
 
 
+NOT_READ = frozenset({SourceState.FAILING, SourceState.STALE, SourceState.NEW})
+
+
 def state_of(source: Source, now: datetime) -> SourceState:
-    """up: read within its last intervals; stale: not any more; never: not once; off: switched off by an admin."""
     if not source.is_enabled:
         return SourceState.OFF
-    if source.last_ok_at is None:
-        return SourceState.NEVER
     patience = timedelta(seconds=_INTERVALS_UNTIL_STALE * source.interval_seconds)
-    return SourceState.UP if now - source.last_ok_at <= patience else SourceState.STALE
+    if source.last_ok_at is not None and now - source.last_ok_at <= patience:
+        return SourceState.UP
+    if source.last_scraped_at is not None and source.last_scraped_at != source.last_ok_at:
+        return SourceState.FAILING
+    return SourceState.NEW if source.last_ok_at is None else SourceState.STALE
+
+
+def describe(source: Source, now: datetime) -> str:
+    """The state's reason and since when, as sentences. They stay the same for a while: screen readers read changes."""
+    state, read = state_of(source, now), _read(source, now)
+    if state is SourceState.FAILING:
+        return f"{_reason(source)} {_capital(read)}."
+    if state is SourceState.STALE:
+        return f"{_capital(read)}, not tried since: is the worker running?"
+    if state is SourceState.NEW:
+        return "Not tried yet: the worker reads it within seconds."
+    if state is SourceState.OFF:
+        return f"Switched off; {read}."
+    return f"{_capital(read)}."
+
+
+def _reason(source: Source) -> str:
+    reason = source.last_error.strip() or "It cannot be read"
+    return reason if reason.endswith(".") else f"{reason}."
+
+
+def _read(source: Source, now: datetime) -> str:
+    if source.last_ok_at is None:
+        return "never read well"
+    return f"last read {ago((now - source.last_ok_at).total_seconds())}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -9,9 +9,12 @@ from django.db.models import Max
 
 from dashboard.models import CacheTier, TierChange, TierSetting
 from dashboard.selectors.engines import Fleet, LiveEngine, LiveTier, fleet
+from dashboard.selectors.resizes import large_factor
 from dashboard.sizes import format_size
+from dashboard.zone import in_words
 
 UNKNOWN = "–"
+SHRINKING = "It still holds more than its new size: what running requests read leaves when they are done."
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class TierState:
     maximum_reason: str
     policy: str
     write_mode: str
-    state: str  # applied, pending, differs, loading, failed, offline, unknown
+    state: str  # applied, pending, shrinking, differs, loading, failed, offline, unknown
     note: str
     last_change: str
 
@@ -99,7 +102,7 @@ def _tier_state(setting: TierSetting, alive: Fleet, changes: dict[tuple[str, str
         maximum=_size(live.max_bytes if live else None),
         maximum_reason=live.max_reason if live else "",
         policy=setting.get_policy_display(),
-        write_mode=setting.get_write_mode_display() if setting.cache_tier != CacheTier.GPU else UNKNOWN,
+        write_mode=setting.get_write_mode_display() if setting.cache_tier != CacheTier.GPU else "",
         state=state,
         note=note,
         last_change=_words(changes.get((setting.engine, setting.cache_tier))),
@@ -123,6 +126,8 @@ def _difference(
     # Whole blocks only: a size that holds as many blocks as what was asked for is what was asked for.
     if abs(setting.desired_bytes - _applied_bytes(setting, live)) >= max(live.block_bytes or 0, 1):
         return "pending", "Being applied."
+    if live.used_bytes > live.capacity_bytes:
+        return "shrinking", SHRINKING
     return "applied", live.warning
 
 
@@ -157,12 +162,18 @@ def _count(number: int | None) -> str:
     return UNKNOWN if number is None else f"{number:,}"
 
 
+def change_in_words(change: TierChange) -> str:
+    """ "resize 128 MiB → 128 B, ▼ ÷ 1,048,576", "policy lru → arc" """
+    words = f"{change.get_action_display()} {change.old_value} → {change.new_value}".replace("_", " ")
+    return ", ".join(filter(None, [words, large_factor(change.old_value, change.new_value)]))
+
+
 def _words(change: TierChange | None) -> str:
-    """ "resize 96 MiB → 128 MiB by ada, 2026-11-29 16:20 UTC" """
+    """ "resize 96 MiB → 128 MiB by ada, 2026-11-29 16:20:05" """
     if change is None:
         return "as the engine's defaults have it"
-    what = f"{change.get_action_display()} {change.old_value} → {change.new_value}"
+    what = change_in_words(change)
     if change.action == "clear":
         what = f"clear: {change.new_value or 'waiting for the engine'}"
     author = change.author.get_username() if change.author else "a deleted user"
-    return f"{what}, by {author}, {change.at:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{what}, by {author}, {in_words(change.at)}"

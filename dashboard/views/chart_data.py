@@ -96,6 +96,7 @@ def tiles_json(request: HttpRequest) -> dict[str, Any]:
     counted = totals.totals(period, engine=query.engine, model_name=query.model_name)
     return {
         "tiles": tiles.tiles(counted, query.end - query.start),
+        "comparison_note": tiles.comparison_note(counted, query.end - query.start),
         "origins": tiles.origins(counted),
         "prompt_tokens": counted["prompt_tokens"],
         "changes": change_rows(

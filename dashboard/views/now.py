@@ -8,6 +8,7 @@ from dashboard.charts import words
 from dashboard.models import CacheTier
 from dashboard.selectors import present
 from dashboard.selectors.engines import Fleet, LiveEngine, LiveTier, fleet
+from dashboard.selectors.tier_states import SHRINKING
 from dashboard.sizes import format_size
 
 # An engine that starts again is away for half a minute while its model loads.
@@ -61,21 +62,20 @@ def _tier(name: str, live: LiveTier) -> dict[str, Any]:
         "size_text": _size(live),
         "used_percent": min(100.0, 100 * live.used_bytes / live.capacity_bytes) if live.capacity_bytes else 0.0,
         "resident_text": f"{live.resident_tokens:,} resident tokens",
-        "reason": live.reason,
+        "reason": live.reason or (SHRINKING if live.used_bytes > live.capacity_bytes else ""),
     }
 
 
-def sources_now(freshness: list[dict[str, Any]], now: float) -> list[dict[str, Any]]:
+def sources_now(freshness: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Each source with a sentence when its numbers are old; the sentence is empty when all is well."""
-    texts = {seen["source"]: _sentence(seen, now) for seen in freshness}
+    texts = {seen["source"]: _sentence(seen) for seen in freshness}
     return [{"source": source, "is_stale": bool(text), "text": text} for source, text in texts.items()]
 
 
-def _sentence(seen: dict[str, Any], now: float) -> str:
-    source, last_ok_at, age_seconds = seen["source"], seen["last_ok_at"], seen["age_seconds"]
+def _sentence(seen: dict[str, Any]) -> str:
+    source, age_seconds = seen["source"], seen["age_seconds"]
     if seen["is_stale"]:
-        when = "has not been read yet" if last_ok_at is None else f"was last read {words.ago(now - last_ok_at)}"
-        return f"Source {source} {when}." + (f" {seen['last_error']}" if seen["last_error"] else "")
+        return f"Source {source} is {seen['state']}. {seen['sentence']}"
     if age_seconds is not None and age_seconds > _UNSEEN_SECONDS:
         return f"No engine of source {source} is there now; the last was seen {words.ago(age_seconds)}."
     return ""

@@ -24,7 +24,7 @@ from dashboard.views.params import (
 
 # What each main.js imports: named in the page, so that a browser asks for all of it at once, not one after the other.
 _SHARED = [
-    *(f"js/lib/{name}.js" for name in ("api", "dom", "hints")),
+    *(f"js/lib/{name}.js" for name in ("api", "dom", "hints", "time")),
     *(f"js/overview/{name}.js" for name in ("charts", "filters", "live", "query", "state", "table", "tiles")),
 ]
 _TIERS = [*_SHARED, *(f"js/tiers/{name}.js" for name in ("cards", "flows"))]

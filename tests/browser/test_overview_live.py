@@ -45,7 +45,7 @@ def test_a_source_that_fell_silent_is_greyed_with_the_time_and_never_drawn_as_ze
 ) -> None:
     pages_stack.seed("an_hour_that_ended_two_hours_ago")
     page = visits.overview("?range=6h")
-    expect(page.locator("#stale")).to_contain_text("Source embedded was last read 2 hours ago.")
+    expect(page.locator("#stale")).to_contain_text("Source embedded is stale. Last read 2 hours ago")
     expect(page.locator("[data-chart=tokens]")).to_have_attribute("data-stale", "true")
     newest = page.evaluate("""
         fetch("/api/charts/tokens.json?range=6h").then((answer) => answer.json())

@@ -164,6 +164,35 @@ def test_history_of_a_deleted_user_stays(admin: Client) -> None:
     assert "2 GiB" in page
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ("128 MiB", "128 B", "<b>▼ ÷ 1,048,576</b>"),
+        ("128 B", "128 MiB", "<b>▲ × 1,048,576</b>"),
+        ("1 GiB", "0 B", "<b>▼ switched off</b>"),
+        ("0 B", "1 GiB", "<b>▲ switched on</b>"),
+        ("1 GiB", "102.4 MiB", "<b>▼ ÷ 10</b>"),
+        ("96 MiB", "192 MiB", ">× 2<"),
+        ("192 MiB", "128 MiB", ">÷ 1.5<"),
+    ],
+)
+def test_the_history_says_by_how_much_a_size_changed_and_stresses_what_cannot_be_meant(
+    admin: Client, before: str, after: str, shown: str
+) -> None:
+    TierChange.objects.create(
+        engine="local", cache_tier="cpu", action="resize", old_value=before, new_value=after, at=NOW
+    )
+    page = admin.get("/admin/dashboard/tierchange/").content.decode()
+    assert all(word in page for word in (before, after, shown))
+
+
+def test_the_history_writes_settings_as_people_do(admin: Client) -> None:
+    for action, old, new in (("policy", "lru", "s3fifo"), ("write_mode", "write_back", "write_through")):
+        TierChange.objects.create(engine="local", cache_tier="cpu", action=action, old_value=old, new_value=new, at=NOW)
+    page = admin.get("/admin/dashboard/tierchange/").content.decode()
+    assert all(word in page for word in (">LRU<", ">S3-FIFO<", ">write back<", ">write through<", ">write mode<"))
+
+
 def test_every_list_and_form_of_the_admin_opens(admin: Client, request_log: RequestLog) -> None:
     page = admin.get("/admin/").content.decode()
     lists = sorted(set(re.findall(r'href="(/admin/(?:dashboard|auth)/[a-z]+/)"', page)))

@@ -1,5 +1,6 @@
 """Sources in the admin: what may be typed, how they are doing, and reading one now."""
 
+import re
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
@@ -12,7 +13,7 @@ from django.utils import timezone
 
 from dashboard import valkey as valkey_module
 from dashboard.models import Series, Source
-from dashboard.selectors.source_states import state_of
+from dashboard.selectors.source_states import describe, state_of
 from dashboard.services.sources import ensure_embedded
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +44,7 @@ def test_another_engine_is_watched_once_its_address_is_typed(admin: Client) -> N
     add(admin)
     source = Source.objects.get()
     assert (source.name, source.kind, source.url) == ("prod", "auto", "http://gpu-7:8000/metrics")
-    assert state_of(source, timezone.now()) == "never"
+    assert state_of(source, timezone.now()) == "new"
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,8 @@ def test_another_engine_is_watched_once_its_address_is_typed(admin: Client) -> N
         ({"url": ""}, "Enter the metrics address, like http://gpu-7:8000/metrics."),
         ({"url": "ftp://gpu-7/metrics"}, "Enter the metrics address"),
         ({"url": "http://me:secret@gpu-7/metrics"}, "Leave the user name and password out of the address"),
-        ({"kind": "embedded"}, "The embedded engines are read from Valkey; leave the URL empty."),
+        ({"kind": "embedded"}, "Select a valid choice. embedded is not one of the available choices."),
+        ({"kind": "embedded", "url": ""}, "Select a valid choice. embedded is not one of the available choices."),
         ({"interval_seconds": "0"}, "greater than or equal to 1"),
         ({"name": "a/b"}, "Enter a valid value."),
     ],
@@ -62,37 +64,60 @@ def test_what_cannot_be_watched_is_refused_in_a_sentence(admin: Client, typed: d
     assert not Source.objects.exists()
 
 
+REFUSED = "gpu-7 answered 403; expected 200 and a metrics text."
+
+
 @pytest.mark.parametrize(
-    ("told", "state"),
+    ("ok", "tried", "told", "state", "sentence"),
     [
-        ({}, "never"),
-        ({"last_ok_at": 29}, "up"),
-        ({"last_ok_at": 31}, "stale"),
-        ({"last_ok_at": 1, "is_enabled": False}, "off"),
+        (None, None, {}, "new", "Not tried yet: the worker reads it within seconds."),
+        (29, 29, {}, "up", "Last read 29 seconds ago."),
+        (29, 1, {"last_error": REFUSED}, "up", "Last read 29 seconds ago."),
+        (31, 1, {"last_error": REFUSED}, "failing", f"{REFUSED} Last read 31 seconds ago."),
+        (None, 3, {"last_error": REFUSED}, "failing", f"{REFUSED} Never read well."),
+        (None, 3, {"last_error": "'hello'"}, "failing", "'hello'. Never read well."),
+        (None, 3, {}, "failing", "It cannot be read. Never read well."),
+        (7200, 7200, {}, "stale", "Last read 2 hours ago, not tried since: is the worker running?"),
+        (1, 1, {"is_enabled": False}, "off", "Switched off; last read 1 second ago."),
+        (None, None, {"is_enabled": False}, "off", "Switched off; never read well."),
     ],
 )
-def test_how_a_source_is_doing_is_one_word(told: dict[str, Any], state: str) -> None:
+def test_how_a_source_is_doing_is_one_word_with_its_reason_and_when(
+    ok: int | None, tried: int | None, told: dict[str, Any], state: str, sentence: str
+) -> None:
     now = timezone.now()
-    age = told.get("last_ok_at")
-    source = Source(
-        interval_seconds=10,
-        is_enabled=told.get("is_enabled", True),
-        last_ok_at=None if age is None else now - timedelta(seconds=age),
-    )
-    assert state_of(source, now) == state
+    last_ok, last_tried = (None if age is None else now - timedelta(seconds=age) for age in (ok, tried))
+    source = Source(interval_seconds=10, last_ok_at=last_ok, last_scraped_at=last_tried, **told)
+    assert (state_of(source, now), describe(source, now)) == (state, sentence)
 
 
-def test_the_list_shows_state_duration_samples_and_the_last_error_in_words(admin: Client) -> None:
-    Source.objects.create(
+def test_list_and_page_show_a_source_in_words_with_no_raw_times_and_no_none(admin: Client) -> None:
+    now = timezone.now().replace(2026, 1, 2, 15, 4, 5)
+    read = Source.objects.create(
         name="prod",
         url="http://gpu-7/metrics",
-        last_ok_at=timezone.now() - timedelta(hours=1),
+        last_ok_at=now,
+        last_scraped_at=now,
         last_duration_seconds=0.0123,
-        last_num_samples=42,
-        last_error="gpu-7 did not answer within 5 s.",
+        last_num_samples=4200,
     )
+    never = Source.objects.create(name="new", url="http://gpu-8/metrics")
     page = admin.get(LIST).content.decode()
-    assert all(word in page for word in ("stale", "12 ms", ">42<", "gpu-7 did not answer within 5 s."))
+    assert all(
+        word in page for word in ("stale", "12.3 ms", ">4,200<", "is the worker running?", "2026-01-02 15:04:05")
+    )
+    for source in (read, never):
+        page = admin.get(f"{LIST}{source.pk}/change/").content.decode()
+        assert not re.search(r"None|\+00:00|[ap]\.m\.", page)
+    assert page.count('<div class="readonly">never</div>') == 2
+
+
+def test_the_embedded_source_has_a_kind_and_an_address_that_nobody_changes(admin: Client) -> None:
+    source = ensure_embedded()
+    form = {"name": "ours", "kind": "vllm", "url": "http://gpu-7/metrics", "interval_seconds": "7", "is_enabled": "on"}
+    admin.post(f"{LIST}{source.pk}/change/", form)
+    source.refresh_from_db()
+    assert (source.name, source.kind, source.url, source.interval_seconds) == ("ours", "embedded", "", 7)
 
 
 @pytest.mark.parametrize("in_bulk", [False, True])

@@ -1,6 +1,7 @@
 """The admin's tier pages: what they show, what they refuse, who may use them."""
 
 import json
+from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from dashboard import valkey as valkey_module
+from dashboard import zone
 from dashboard.models import TierChange, TierSetting
 from dashboard.services import tiers
 from dashboard.services.tiers import Wish
@@ -44,7 +46,7 @@ def clear_url(setting: TierSetting) -> str:
 def open_form(client: Client, setting: TierSetting) -> dict[str, str]:
     """What a browser would post if nothing was touched."""
     form = client.get(change_url(setting)).context["adminform"].form
-    return {name: form[name].value() for name in form.fields}
+    return {name: form[name].value() for name in form.fields if form[name].value() is not None}
 
 
 def save(client: Client, setting: TierSetting, **typed: str) -> str:
@@ -116,9 +118,63 @@ def test_the_gpu_tier_cannot_be_switched_off_even_while_its_engine_is_offline(ad
 def test_a_slower_tier_can_be_switched_off(admin: Client, cpu: TierSetting, tier: str) -> None:
     setting = TierSetting.objects.get(cache_tier=tier)
     publish(cpu={}, disk={})
-    save(admin, setting, size="0")
+    save(admin, setting, size="0", confirmed="on")
     setting.refresh_from_db()
     assert setting.desired_bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("size", "change"), [("100 MiB", "1 GiB → 100 MiB is ▼ ÷ 10"), ("0", "1 GiB → 0 B is ▼ switched off")]
+)
+def test_a_size_more_than_ten_times_smaller_is_saved_only_once_it_is_confirmed(
+    admin: Client, cpu: TierSetting, size: str, change: str
+) -> None:
+    publish(cpu={})
+    opened = admin.get(change_url(cpu)).content.decode()
+    assert 'type="checkbox"' not in opened
+    page = save(admin, cpu, size=size)
+    assert f"{change}: what the tier then has no room for is dropped." in page
+    assert 'type="checkbox" name="confirmed"' in page
+    assert not TierChange.objects.exists()
+    assert "The engine applies it within two seconds." in save(admin, cpu, size=size, confirmed="on")
+    assert TierChange.objects.count() == 1
+
+
+@pytest.mark.parametrize("size", ["103 MiB", "1 GiB", "7 GiB"])
+def test_a_size_that_is_larger_or_a_little_smaller_needs_no_confirmation(
+    admin: Client, cpu: TierSetting, size: str
+) -> None:
+    publish(cpu={})
+    save(admin, cpu, size=size, write_mode="write_through")
+    assert TierChange.objects.exists()
+
+
+def test_a_tier_that_holds_more_than_its_new_size_is_shrinking(admin: Client, cpu: TierSetting) -> None:
+    publish(cpu={"used_bytes": GIB + 1})
+    row = live(admin, "cpu")
+    assert (row["state"], row["used_percent"]) == ("shrinking", 100)
+    assert row["note"] == (
+        "It still holds more than its new size: what running requests read leaves when they are done."
+    )
+    assert "364 blocks" in admin.get(clear_url(cpu)).content.decode()
+
+
+def test_times_are_shown_in_the_zone_of_whoever_looks_and_it_is_named_once(admin: Client, cpu: TierSetting) -> None:
+    tiers.clear(setting_id=cpu.pk, author=None, now=datetime(2026, 7, 2, 22, 4, 5, tzinfo=UTC))
+    admin.cookies[zone.COOKIE] = "Asia/Kolkata"
+    assert str(live(admin, "cpu")["last_change"]).endswith("2026-07-03 03:34:05")
+    for path in (LIST, "/admin/dashboard/tierchange/"):
+        page = admin.get(path).content.decode()
+        assert "2026-07-03 03:34:05" in page
+        assert page.count("Asia/Kolkata") == 1
+
+
+@pytest.mark.parametrize(
+    "cookie", ["", "Nowhere/Town", "../../etc/passwd", "/etc/passwd", "a" * 3000, "\x00", "Europe"]
+)
+def test_a_zone_that_is_none_is_utc(admin: Client, cookie: str) -> None:
+    admin.cookies[zone.COOKIE] = cookie
+    assert "Times are in UTC." in admin.get("/admin/").content.decode()
 
 
 def test_another_setting_can_be_changed_while_the_size_is_above_what_the_machine_has_now(

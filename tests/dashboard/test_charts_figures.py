@@ -5,6 +5,7 @@ import math
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,6 +41,23 @@ def test_tokens_become_tokens_per_second() -> None:
 def test_the_bucket_that_still_fills_is_divided_by_the_time_that_has_passed() -> None:
     figure = tokens_figure(tokens(), 10, now=1035.0)
     assert figure["data"][-1]["y"][3] == 10.0
+
+
+def test_without_a_single_token_nothing_is_drawn() -> None:
+    nothing = [0, 0, None, 0]
+    assert tokens_figure(tokens(prompt=nothing, computed=nothing, hit={"gpu": nothing}), 10, NOW)["data"] == []
+
+
+@pytest.mark.parametrize(("tokens_a_step", "tickformat"), [(5, "~r"), (9_000, "~r"), (10_000, "~s")])
+def test_rates_below_one_are_no_thousandths(tokens_a_step: int, tickformat: str) -> None:
+    figure = tokens_figure(tokens(computed=[tokens_a_step, 0, 0, 0]), 10, NOW)
+    assert figure["layout"]["yaxis"]["tickformat"] == tickformat
+
+
+def test_times_are_the_year_first_and_of_24_hours() -> None:
+    xaxis = tokens_figure(tokens(), 10, NOW)["layout"]["xaxis"]
+    assert xaxis["hoverformat"] == "%Y-%m-%d %H:%M:%S"
+    assert not {"%I", "%p"} & set(json.dumps(xaxis).split())
 
 
 def test_what_was_not_observed_is_blank_and_shaded_not_zero() -> None:

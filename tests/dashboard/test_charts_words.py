@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.charts import words
-from dashboard.charts.tiles import origins, tiles
+from dashboard.charts.tiles import comparison_note, origins, tiles
 
 
 def totals(**changes: Any) -> dict[str, Any]:
@@ -50,9 +50,39 @@ def test_no_prompt_tokens_is_no_hit_rate_rather_than_zero() -> None:
     assert found["value"] == "–"
 
 
-def test_a_period_before_that_was_not_observed_is_said_to_be_so() -> None:
-    change = tile("prompt_tokens", totals(previous=None))["change"]
-    assert (change["direction"], change["text"]) == ("flat", "nothing to compare with in the period before")
+NOTHING: dict[str, Any] = {
+    "prompt_tokens": 0,
+    "computed_tokens": 0,
+    "hit_tokens": {},
+    "requests": 0,
+    "ttft_p50": None,
+    "ttft_p95": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("counted", "sentence"),
+    [
+        (totals(), ""),
+        (totals(previous=None), "The hour before was not observed: there is nothing to compare with."),
+        (totals(previous=NOTHING), "Nothing was asked in the hour before: there is nothing to compare with."),
+        (NOTHING | {"previous": totals()}, ""),
+        (NOTHING | {"previous": None}, ""),
+    ],
+)
+def test_that_there_is_nothing_to_compare_with_is_said_once(counted: dict[str, Any], sentence: str) -> None:
+    assert comparison_note(counted, 3600) == sentence
+    if sentence:
+        assert {tile["change"]["text"] for tile in tiles(counted, 3600)} == {""}
+
+
+def test_one_number_that_was_not_there_before_is_said_beside_it() -> None:
+    before = totals()["previous"] | {"computed_tokens": 0}
+    assert tile("computed_tokens", totals(previous=before))["change"]["text"] == "none in the hour before"
+
+
+def test_a_longer_period_before_is_named_by_its_length() -> None:
+    assert comparison_note(totals(previous=None), 900).startswith("The 15 minutes before were not observed")
 
 
 def test_a_multiple_is_said_as_a_multiple() -> None:

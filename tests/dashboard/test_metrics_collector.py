@@ -10,7 +10,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from dashboard.engine_metrics import EngineCollector, Exposition
-from tests.engine.harness import BLOCK_SIZE, Rig, make_rig
+from tests.engine.harness import BLOCK_BYTES, BLOCK_SIZE, Rig, make_rig
+from tiers import Tier
 
 TIERS = {"gpu", "cpu", "disk", "remote"}
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -62,6 +63,27 @@ def test_every_series_is_there_from_the_start_with_zero(rig: Rig) -> None:
     assert ttft == TIERS | {"none"}
     sources = {dict(labels)["source"] for n, labels in samples if n == "vllm:prompt_tokens_cached_by_source_total"}
     assert sources == {"device", "host", "p2p", "disk", "external_unspecified"}
+
+
+def test_a_gpu_tier_that_shrinks_under_a_running_request_is_full_and_says_what_it_really_holds(rig: Rig) -> None:
+    answer = rig.submit("long", range(40), 20)
+    rig.step()
+    rig.engine.resize(Tier.GPU, 15 * BLOCK_BYTES)
+    rig.step()
+    while rig.engine.snapshot().cache[Tier.GPU].pinned_blocks < 13:
+        rig.step()
+    before = read(exposition(rig).text())
+    assert 0 < before["vllm:kv_cache_usage_perc", ()] < 1
+
+    rig.cache.resize(Tier.GPU, 4 * BLOCK_BYTES)  # past the engine, which refuses what a running request needs
+    samples = read(exposition(rig).text())
+    gpu = (("cache_tier", "gpu"),)
+    assert samples["vllm:kv_cache_usage_perc", ()] == 1
+    assert samples["tierscope_tier_capacity_bytes", gpu] == 4 * BLOCK_BYTES
+    assert samples["tierscope_tier_used_bytes", gpu] >= 13 * BLOCK_BYTES
+    assert "above its capacity while it shrinks" in exposition(rig).text()
+    rig.engine.abort("long")
+    rig.run(answer)
 
 
 def test_the_names_of_the_design_are_all_there(rig: Rig) -> None:

@@ -188,7 +188,7 @@ def test_marks_name_what_changed_and_who_did_it() -> None:
     TierChange.objects.create(old_value="5", new_value="6", at=moment(START - 5), **change)
     (mark,) = size_changes(PERIOD, engine="local")
     assert mark["at"] == START + 5
-    assert mark["text"] == "local cpu resized: 0 B → 1 GiB (ana)"
+    assert mark["text"] == "local cpu resized: 0 B → 1 GiB, ▲ switched on (ana)"
     assert size_changes(PERIOD, engine="other") == []
 
 

@@ -8,7 +8,7 @@ import pytest
 from dashboard.charts.changes import change_rows
 from dashboard.models import TierChange
 from dashboard.selectors.comparisons import MAX_CHANGES, Comparison, before_and_after
-from dashboard.selectors.period import last
+from dashboard.selectors.period import between, last
 from tests.dashboard.seeded import SeededEngine
 
 pytestmark = pytest.mark.django_db
@@ -53,20 +53,74 @@ def test_neither_side_reaches_over_another_change() -> None:
     assert [each.seconds for each in compared()] == [100, 200, 200]
 
 
-def test_a_change_of_a_moment_ago_has_nothing_to_compare_yet() -> None:
-    changed(30)
-    (only,) = compared()
-    assert only.seconds is None
-    assert "nothing to compare yet" in change_rows([only])[0]["note"]
+@pytest.mark.parametrize(
+    ("ages", "sentences"),
+    [
+        ([30], ["Less than a minute old: there is nothing to compare yet."]),
+        (
+            [330, 300],
+            [
+                "Another change came less than a minute before it: what each did cannot be told apart.",
+                "Another change came less than a minute after it: what each did cannot be told apart.",
+            ],
+        ),
+        (
+            [330, 300, 270],
+            [
+                "Another change came less than a minute before it: what each did cannot be told apart.",
+                "Other changes came less than a minute before and after it: what each did cannot be told apart.",
+                "Another change came less than a minute after it: what each did cannot be told apart.",
+            ],
+        ),
+        (
+            [50, 20],
+            [
+                "Another change came less than a minute before it: what each did cannot be told apart.",
+                "Another change came less than a minute after it: what each did cannot be told apart.",
+            ],
+        ),
+    ],
+)
+def test_why_a_change_cannot_be_compared_is_said_as_it_is(ages: list[int], sentences: list[str]) -> None:
+    changed(*ages)
+    found = compared()
+    assert [each.seconds for each in found] == [None] * len(ages)
+    assert [row["note"] for row in change_rows(found)] == sentences
 
 
-def test_a_time_before_that_was_not_observed_is_said_to_be_so() -> None:
+@pytest.mark.parametrize(
+    ("seen", "asked", "sentence"),
+    [
+        ([100], [100], "The 5 min before it were not observed."),
+        ([400], [400], "The 5 min after it were not observed."),
+        ([], [], "The 5 min before and after it were not observed."),
+        ([400, 100], [100], "Nothing was asked in the 5 min before it."),
+        ([400, 100], [400], "Nothing was asked in the 5 min after it."),
+        ([400, 100], [], "Nothing was asked in the 5 min before and after it."),
+        ([400, 100], [400, 100], ""),
+    ],
+)
+def test_a_side_without_numbers_is_named_and_so_is_why(seen: list[int], asked: list[int], sentence: str) -> None:
     changed(300)
     engine = SeededEngine()
-    engine.scrape(NOW - 100, {}, {})
-    engine.request(NOW - 100, {"gpu": 60}, 40, ttft=0.2)
+    for age in seen:
+        engine.scrape(NOW - age, {}, {})
+    for age in asked:
+        engine.request(NOW - age, {"gpu": 60}, 40, ttft=0.2)
     engine.store(NOW)
-    assert change_rows(compared())[0]["note"] == "The time before was not observed."
+    assert change_rows(compared())[0]["note"] == sentence
+
+
+def test_a_change_just_outside_the_period_is_not_reached_over_either() -> None:
+    changed(400, 280)
+    (only,) = before_and_after(last(300, now=NOW), now=NOW)
+    assert only.seconds == 120
+
+
+def test_a_change_after_a_period_in_the_past_ends_what_is_compared() -> None:
+    changed(2000, 1700)
+    (only,) = before_and_after(between(NOW - 2400, NOW - 1800, now=NOW), now=NOW)
+    assert only.seconds == 300
 
 
 def test_only_the_newest_changes_are_compared_newest_first() -> None:

@@ -130,7 +130,7 @@ def test_a_source_that_was_not_read_lately_is_said_to_be_stale(browser: Client) 
     lively(time.time() - 3600, seconds=60).store(time.time() - 3600)
     (source,) = get(browser, "/api/tiles.json")["sources"]
     assert source["is_stale"]
-    assert source["text"].startswith("Source embedded was last read 60 minutes ago.")
+    assert source["text"].startswith("Source embedded is stale. Last read 60 minutes ago, not tried since")
 
 
 def test_an_engine_that_loads_its_model_shows_how_far_it_is(browser: Client) -> None:
@@ -146,6 +146,14 @@ def test_the_tiers_of_a_running_engine_are_shown_fastest_first(browser: Client) 
     assert engine["tiers"][0]["used_percent"] == 50.0
     assert engine["tiers"][0]["size_text"] == "512 MiB of 1 GiB"
     assert engine["tiers"][0]["resident_text"] == "5,824 resident tokens"
+
+
+def test_a_tier_that_still_shrinks_says_so(browser: Client) -> None:
+    publish("local", cpu={"used_bytes": 2**30 + 1})
+    (engine,) = get(browser, "/api/tiles.json")["engines"]
+    (tier,) = engine["tiers"]
+    assert (tier["used_percent"], tier["size_text"]) == (100.0, "1 GiB of 1 GiB")
+    assert tier["reason"].startswith("It still holds more than its new size")
 
 
 def test_a_tier_that_is_off_is_shown_as_off_and_one_that_cannot_be_is_not_shown(browser: Client) -> None:

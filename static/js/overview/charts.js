@@ -4,6 +4,8 @@ import { getJson } from "../lib/api.js";
 import { $, $$, h } from "../lib/dom.js";
 import { tableOf } from "./table.js";
 
+const RESIZED_MILLISECONDS = 120; // a window that is being dragged is drawn when it rests
+
 const drawn = new Map(); // chart name → the figure as the server sent it
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -58,7 +60,7 @@ async function draw(chart) {
   if (!figure) return;
   say(chart, hasValues(figure) ? "" : chart.dataset.empty);
   const { data, layout } = themed(figure, chart.clientWidth < 480);
-  await window.Plotly.react($(".plotted", chart), data, layout, { displayModeBar: false, responsive: true });
+  await window.Plotly.react($(".plotted", chart), data, layout, { displayModeBar: false });
   chart.dataset.drawn = "true";
 }
 
@@ -90,10 +92,23 @@ export function markStale(isStale) {
   for (const chart of $$(".chart")) chart.dataset.stale = String(isStale);
 }
 
+// A whole draw, not Plotly's own resizing: that keeps the columns of the legend that fitted the old width.
+function redrawWhenResized() {
+  let timer;
+  let width = $(".charts").clientWidth;
+  new ResizeObserver(([entry]) => {
+    if (Math.round(entry.contentRect.width) === width) return;
+    width = Math.round(entry.contentRect.width);
+    clearTimeout(timer);
+    timer = setTimeout(() => $$(".chart").forEach(draw), RESIZED_MILLISECONDS);
+  }).observe($(".charts"));
+}
+
 export function startCharts() {
   for (const chart of $$(".chart")) {
     $(".plot", chart).append(h("div", { class: "message" }, "Loading"));
     $("details", chart).addEventListener("toggle", () => fillTable(chart));
   }
   document.addEventListener("themechange", () => $$(".chart").forEach(draw));
+  redrawWhenResized();
 }

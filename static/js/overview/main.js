@@ -14,7 +14,7 @@ async function refreshTiles(query) {
   const asked = query.toString();
   const answer = await getJson(`/api/tiles.json?${asked}`);
   if (asked !== current().toString()) return;
-  showTiles(answer.tiles);
+  showTiles(answer.tiles, answer.comparison_note);
   showOrigins(answer.origins, answer.prompt_tokens);
   showChanges(answer.changes);
   showEngines(answer.engines);

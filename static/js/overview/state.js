@@ -8,19 +8,22 @@ export function showState(answer) {
   const stale = answer.sources.filter((source) => source.is_stale);
   markStale(answer.sources.length > 0 && stale.length === answer.sources.length);
   const sentences = [answer.problem, ...stale.map((source) => source.text)].filter(Boolean);
-  notice("#stale", sentences.length ? `${sentences.join(" ")} What was not observed is left blank, never drawn as zero.` : "");
+  if (sentences.length) sentences.push("What was not observed is left blank, never drawn as zero.");
+  notice("#stale", sentences);
   $("#empty").hidden = answer.has_any_traffic && answer.prompt_tokens > 0;
   $("#empty-ever").hidden = answer.has_any_traffic;
   $("#empty-period").hidden = !answer.has_any_traffic;
   showSample(answer.sample_traffic, answer.engines);
 }
 
-export const showError = (sentence) => notice("#error", sentence);
+export const showError = (sentence) => notice("#error", sentence ? [sentence] : []);
 
-function notice(selector, sentence) {
+// One line a sentence; a screen reader hears it only when something in it changed.
+function notice(selector, sentences) {
   const element = $(selector);
-  if (element.textContent !== sentence) element.textContent = sentence;
-  element.hidden = !sentence;
+  const text = sentences.join("\n");
+  if (element.innerText !== text) element.innerText = text;
+  element.hidden = !text;
 }
 
 function showSample(sample, engines) {

@@ -1,9 +1,9 @@
 // The same numbers as a chart, as a table: for screen readers, and for whoever wants to copy them.
 
 import { h } from "../lib/dom.js";
+import { inWords } from "../lib/time.js";
 
 const MOST_ROWS = 500;
-const time = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "medium" });
 const number = new Intl.NumberFormat("en", { maximumFractionDigits: 4 });
 
 const cell = (value) => (value === null || value === undefined ? "–" : number.format(value));
@@ -15,7 +15,7 @@ export function tableOf(figure, caption) {
   const filled = rows.filter((row) => row.cells.some((value) => value !== null)).reverse().slice(0, MOST_ROWS);
   const head = h("tr", {}, h("th", { scope: "col" }, "Time"), ...traces.map((trace) => h("th", { scope: "col", class: "num" }, trace.name)));
   const body = filled.map((row) =>
-    h("tr", {}, h("td", {}, time.format(row.x)), ...row.cells.map((value) => h("td", { class: "num" }, cell(value)))),
+    h("tr", {}, h("td", {}, inWords(row.x)), ...row.cells.map((value) => h("td", { class: "num" }, cell(value)))),
   );
   const table = h("table", {}, h("caption", { class: "visually-hidden" }, caption), h("thead", {}, head), h("tbody", {}, ...body));
   return h("div", {}, ...changes(marks), table);
@@ -25,6 +25,6 @@ const plain = (text) => text.replace(/<\/?b>/g, "").replace(/&lt;/g, "<").replac
 
 function changes(marks) {
   if (!marks) return [];
-  const items = marks.x.map((x, index) => h("li", {}, `${time.format(x)}: ${plain(marks.text[index])}`));
+  const items = marks.x.map((x, index) => h("li", {}, `${inWords(x)}: ${plain(marks.text[index])}`));
   return [h("p", {}, "Changes of tiers in this period:"), h("ul", {}, ...items)];
 }

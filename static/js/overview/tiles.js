@@ -1,10 +1,13 @@
 // The tiles, the bar of origins, and the tiers as they are at this moment. All words come from the server.
 
 import { $, h } from "../lib/dom.js";
+import { inWords } from "../lib/time.js";
 
 const LABEL_PIXELS = 58; // “20.7 %” and its margins
 
-export function showTiles(tiles) {
+export function showTiles(tiles, comparisonNote) {
+  $("#comparison-note").textContent = comparisonNote;
+  $("#comparison-note").hidden = !comparisonNote;
   for (const tile of tiles) {
     const element = $(`[data-tile="${tile.key}"]`);
     element.classList.remove("skeleton");
@@ -50,8 +53,6 @@ export function showOrigins(origins, promptTokens) {
   );
 }
 
-const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "short", timeStyle: "short" });
-
 export function showChanges(changes) {
   $("#changes").hidden = changes.length === 0;
   $("#changes-rows").replaceChildren(...changes.map(changeRow));
@@ -63,7 +64,7 @@ function changeRow(change) {
   const compared = change.note
     ? [h("td", { class: "muted", colspan: "3" }, change.note)]
     : [h("td", {}, change.window), pair(change.hit_rate), pair(change.ttft)];
-  return h("tr", {}, h("td", {}, moment.format(change.at * 1000)), h("td", {}, change.text), ...compared);
+  return h("tr", {}, h("td", {}, inWords(change.at * 1000)), h("td", {}, change.text), ...compared);
 }
 
 export function showEngines(engines) {
