@@ -9,16 +9,18 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
+from typing import Unpack
 
 from engine.engine_config import EngineConfig
 from engine.inbox import ClosedError, Inbox
+from engine.prefill_cost import PrefillCost
 from engine.request import BusyError, Event, FinishedEvent, FinishReason, GenerationRequest, RequestError, TokenEvent
 from engine.room import Room
 from engine.runner import Runner
 from engine.scheduler import Plan, Scheduler
 from engine.sequence import Sequence
 from engine.stats import EngineSnapshot, EngineStats
-from tiers import Policy, Tier, TieredCache, WriteMode, root_key
+from tiers import Tier, TierChanges, TieredCache, root_key
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +58,9 @@ class Engine:
         self._thread: threading.Thread | None = None
         self._stop_at: float | None = None
         self._room = Room(config, cache.config.slab.num_bytes)
+        self._prefill = PrefillCost()
         cache.on_transfer_done = self._inbox.ring
+        cache.prefill_seconds = self._prefill.seconds
 
     # -- from any thread ---------------------------------------------------------------------------------------------
     @property
@@ -93,10 +97,8 @@ class Engine:
         """Applied between two steps. The future raises RefusedError, and the old size stays, if it cannot be."""
         return self._inbox.ask(partial(self._resize, tier, capacity_bytes))
 
-    def configure(
-        self, tier: Tier, *, write_mode: WriteMode | None = None, policy: Policy | None = None
-    ) -> "Future[None]":
-        return self._inbox.ask(partial(self._cache.configure, tier, write_mode=write_mode, policy=policy))
+    def configure(self, tier: Tier, **changes: Unpack[TierChanges]) -> "Future[None]":
+        return self._inbox.ask(partial(self._cache.configure, tier, **changes))
 
     def clear(self, tier: Tier) -> "Future[int]":
         """Drop what the tier holds and nobody reads; the future gives the number of blocks dropped."""
@@ -222,6 +224,7 @@ class Engine:
     def _postprocess(self, plan: Plan, tokens: list[int]) -> None:
         now, token_of = self._clock(), iter(tokens)
         self._stats.ran(plan.num_prefill, plan.num_tokens, plan.seconds)
+        self._prefill.ran(plan)
         for chunk in plan.chunks:
             try:
                 self._scheduler.computed(chunk)

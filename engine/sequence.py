@@ -20,12 +20,16 @@ def blocks_for(num_tokens: int, block_size: int) -> int:
 
 @dataclass(frozen=True)
 class Admission:
-    """Where a prompt's tokens came from when the request was first admitted: counted once, never again."""
+    """Where a prompt's tokens came from when the request was first admitted: counted once, never again.
+
+    Blocks of `skipped_tiers` were found after those of `hit_tiers`, and are computed because that is cheaper.
+    """
 
     at: float
     prompt_tokens: int
     block_size: int
     hit_tiers: tuple[Tier, ...]
+    skipped_tiers: tuple[Tier, ...] = ()
 
     def __post_init__(self) -> None:
         if self.num_hit_tokens >= self.prompt_tokens:
@@ -151,7 +155,7 @@ class Sequence:
         self.num_computed = len(hit_tiers) * self.block_size
         if self.admission is not None:
             return False
-        self.admission = Admission(now, self.num_prompt, self.block_size, hit_tiers)
+        self.admission = Admission(now, self.num_prompt, self.block_size, hit_tiers, tuple(self.lease.skipped_tiers))
         return True
 
     def give_back(self) -> Lease:

@@ -70,14 +70,16 @@ class Histogram:
 class EngineCounters:
     """What happened since the engine started. At any moment `prompt_tokens == sum(hit_tokens) + computed_tokens`.
 
-    Computing `prefill_tokens` of them took `prefill_seconds`, both in steps of MIN_PREFILL_TOKENS or more. Queries and
-    hits are tokens of requests that use the cache: `prefix_cache_*` looks at gpu, `external_*` at what gpu did not
-    have. `ttft` is by the slowest tier that the request read from, or "none".
+    `load_skipped_tokens` of the computed ones lay in a tier, but were cheaper to compute. Computing `prefill_tokens`
+    took `prefill_seconds`, both in steps of MIN_PREFILL_TOKENS or more. Queries and hits are tokens of requests that
+    use the cache: `prefix_cache_*` looks at gpu, `external_*` at what gpu did not have. `ttft` is by the slowest tier
+    that the request read from, or "none".
     """
 
     prompt_tokens: int
     hit_tokens: Mapping[Tier, int]
     computed_tokens: int
+    load_skipped_tokens: Mapping[Tier, int]
     prefill_tokens: int
     prefill_seconds: float
     generated_tokens: int
@@ -98,6 +100,7 @@ class EngineCounters:
         assert self.external_queries == self.prefix_cache_queries - self.prefix_cache_hits, (
             "external queries are not what the gpu tier missed"
         )
+        assert sum(self.load_skipped_tokens.values()) <= self.computed_tokens, "more was skipped than computed"
         assert self.prefix_cache_queries <= self.prompt_tokens, "more tokens were queried than prompted"
         assert hits <= self.prefix_cache_queries, "more tokens were hit than queried"
 
@@ -135,6 +138,7 @@ class EngineStats:
         self._preemptions = self._queries = 0
         self._prefill_tokens, self._prefill_seconds = 0, 0.0
         self._hit_tokens = dict.fromkeys(TIERS, 0)
+        self._load_skipped = dict.fromkeys(TIERS, 0)
         self._requests: dict[FinishReason, int] = dict.fromkeys(FINISH_REASONS, 0)
         self._ttft = {name: Histogram(TTFT_BOUNDS) for name in (NO_TIER, *TIERS)}
         self._inter_token = Histogram(INTER_TOKEN_BOUNDS)
@@ -151,6 +155,8 @@ class EngineStats:
         self._queries += admission.prompt_tokens if sequence.uses_cache else 0
         for tier, tokens in hit_tokens.items():
             self._hit_tokens[tier] += tokens
+        for tier in admission.skipped_tiers:
+            self._load_skipped[tier] += admission.block_size
 
     @_never_fails
     def ran(self, num_prefill: int, num_tokens: int, seconds: float) -> None:
@@ -185,6 +191,7 @@ class EngineStats:
             prompt_tokens=self._prompt_tokens,
             hit_tokens=dict(self._hit_tokens),
             computed_tokens=self._computed_tokens,
+            load_skipped_tokens=dict(self._load_skipped),
             prefill_tokens=self._prefill_tokens,
             prefill_seconds=self._prefill_seconds,
             generated_tokens=self._generated_tokens,

@@ -4,13 +4,13 @@ Knows nothing about models, requests' text, Django or Celery.
 """
 
 from tiers.cache import TieredCache
-from tiers.config import CacheConfig, SlabSpec, TierConfig
+from tiers.config import CacheConfig, SlabSpec, TierChanges, TierConfig
 from tiers.cuda_pool import CudaPool
 from tiers.errors import CapacityError, CorruptError, RefusedError
 from tiers.keys import BlockKey, chain_keys, next_key, root_key
 from tiers.lease import Lease, LeaseState
 from tiers.limits import MachineLimits
-from tiers.names import TIERS, Policy, Tier, WriteMode
+from tiers.names import TIERS, LoadChoice, Policy, Tier, WriteMode
 from tiers.pool import BlockPool, MemoryPool
 from tiers.stats import CacheStats, LoadSeconds, TierStats
 
@@ -25,6 +25,7 @@ __all__ = [
     "CudaPool",
     "Lease",
     "LeaseState",
+    "LoadChoice",
     "LoadSeconds",
     "MachineLimits",
     "MemoryPool",
@@ -32,6 +33,7 @@ __all__ = [
     "RefusedError",
     "SlabSpec",
     "Tier",
+    "TierChanges",
     "TierConfig",
     "TierStats",
     "TieredCache",

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from tiers.assembly import Parts
 from tiers.bounds import Bounds
-from tiers.config import check_hits
+from tiers.config import TierChanges
 from tiers.disk import DiskStore
 from tiers.errors import RefusedError
 from tiers.level import Level
 from tiers.limits import MachineLimits
-from tiers.names import TIERS, Policy, Tier, WriteMode
+from tiers.names import TIERS, Tier
 from tiers.remote import RemoteStore
 from tiers.sizes import in_words
 from tiers.stats import CacheStats, Health, absent
@@ -78,16 +78,8 @@ class Admin:
         return gpu.shrink()
 
     # -- modes and contents ------------------------------------------------------------------------------------------
-    def configure(
-        self, tier: Tier, write_mode: WriteMode | None, policy: Policy | None, store_after_hits: int | None
-    ) -> None:
-        level = self._level(tier)
-        if store_after_hits is not None:
-            check_hits(store_after_hits)
-            level.store_after_hits = store_after_hits
-        level.write_mode = write_mode or level.write_mode
-        if policy is not None:
-            level.set_policy(policy)
+    def configure(self, tier: Tier, changes: TierChanges) -> None:
+        self._level(tier).configure(changes)
 
     def clear(self, tier: Tier) -> int:
         level = self._level(tier)

@@ -70,7 +70,7 @@ def assemble(
 def _level(rank: int, tier: TierConfig, slab: SlabSpec) -> Level:
     block_bytes = stored_bytes(slab) if tier.tier in (Tier.DISK, Tier.REMOTE) else slab.num_bytes
     kind = SharedLevel if tier.tier is Tier.REMOTE else Level
-    return kind(rank, tier.tier, tier.capacity_bytes, block_bytes, tier.write_mode, tier.policy, tier.store_after_hits)
+    return kind(rank, tier, block_bytes)
 
 
 def _follower(

@@ -6,25 +6,28 @@ Knows nothing about tokens, models or schedulers. A request's life: `match`, `ac
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Unpack
 
 from tiers.admin import Admin
 from tiers.assembly import Parts, assemble
 from tiers.audit import audit
-from tiers.config import CacheConfig
+from tiers.config import CacheConfig, TierChanges
 from tiers.errors import CapacityError
 from tiers.keys import BlockKey
 from tiers.lease import Lease
 from tiers.limits import MachineLimits
-from tiers.names import Policy, Tier, WriteMode
+from tiers.names import Tier
 from tiers.node import Copy, Node
 from tiers.pool import BlockPool
 from tiers.stats import CacheStats
+from tiers.worth import PrefillSeconds, Worth, never_measured
 
 
 class TieredCache:
     """Blocks by key in gpu, cpu, disk and remote. Raises RefusedError if the machine cannot give the sizes.
 
-    `on_transfer_done` is called, by any thread, when `poll` has something to apply.
+    `on_transfer_done` is called, by any thread, when `poll` has something to apply. `prefill_seconds(position,
+    num_tokens)` estimates what computing prompt tokens takes, for tiers that are read only where that is cheaper.
     """
 
     def __init__(
@@ -38,11 +41,13 @@ class TieredCache:
     ) -> None:
         self.config = config
         self.on_transfer_done = on_transfer_done
+        self.prefill_seconds: PrefillSeconds = never_measured
         self._parts: Parts = assemble(config, gpu, lambda: self.on_transfer_done(), clock)
         self._gpu = self._parts.gpu
         self._ladder = self._parts.ladder
         self._index = self._parts.index
         self._leases: set[Lease] = set()
+        self._worth = Worth(self._parts.levels, config.block_size, lambda *chunk: self.prefill_seconds(*chunk))
         self._admin = Admin(self._parts, memory, clock, self.poll)
 
     # -- reading -----------------------------------------------------------------------------------------------------
@@ -76,12 +81,16 @@ class TieredCache:
             raise CapacityError(
                 f"{num_blocks:,} blocks are needed and the gpu tier holds {self._gpu.level.capacity_blocks:,}"
             )
-        hits = self._index.resident_prefix(keys[:num_blocks])
+        found = self._index.resident_prefix(keys[:num_blocks])
+        num_read = self._worth.num_worth(found)
+        hits, skipped = found[:num_read], found[num_read:]
         if not self._can_take(hits, num_blocks):
             return None
         lease = Lease(origins)
         _count_hits(hits, origins)
         lease.hit_tiers = [origins.setdefault(node.key, _tier_of(node)) for node in hits]
+        lease.skipped_tiers = [_tier_of(node) for node in skipped]
+        self._worth.leave_out(skipped)
         self._take(lease, hits, keys, num_blocks)
         self._leases.add(lease)
         self._ladder.store_hits(lease.copies[: len(hits)])
@@ -159,16 +168,9 @@ class TieredCache:
         """
         self._admin.resize(tier, capacity_bytes)
 
-    def configure(
-        self,
-        tier: Tier,
-        *,
-        write_mode: WriteMode | None = None,
-        policy: Policy | None = None,
-        store_after_hits: int | None = None,
-    ) -> None:
-        """For blocks stored or evicted from now on. Raises RefusedError if there is no such tier, or ValueError."""
-        self._admin.configure(tier, write_mode, policy, store_after_hits)
+    def configure(self, tier: Tier, **changes: Unpack[TierChanges]) -> None:
+        """From now on. Raises RefusedError if there is no such tier, and ValueError for a number below 1."""
+        self._admin.configure(tier, changes)
 
     def clear(self, tier: Tier) -> int:
         """Drop every block of that tier that nobody reads; returns how many. Other tiers keep theirs."""

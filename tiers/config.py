@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict
 
-from tiers.names import TIERS, Policy, Tier, WriteMode
+from tiers.names import TIERS, LoadChoice, Policy, Tier, WriteMode
 from tiers.sizes import in_words
 
 STORE_AFTER_HITS = 2
@@ -20,6 +21,15 @@ class SlabSpec:
     def __post_init__(self) -> None:
         if self.num_bytes < 1:
             raise ValueError(f"A block has {self.num_bytes} bytes; expected at least 1.")
+
+
+class TierChanges(TypedDict, total=False):
+    """What may change while a tier is full; what is not there stays as it is."""
+
+    write_mode: WriteMode
+    policy: Policy
+    store_after_hits: int
+    load: LoadChoice
 
 
 def check_hits(store_after_hits: int) -> None:
@@ -44,6 +54,7 @@ class TierConfig:
     policy: Policy = Policy.LRU
     path: Path | None = None
     store_after_hits: int = STORE_AFTER_HITS
+    load: LoadChoice = LoadChoice.ALWAYS
     url: str | None = field(default=None, repr=False)
     ttl_seconds: int = 86_400
     timeout_seconds: float = 1.0

@@ -243,6 +243,7 @@ class Ladder:
                 lease.has_failed = True
                 lease.origins.pop(copy.node.key, None)
         copy.waiters = None
+        source.level.cost.observe(seconds)
         if error is not None:
             self._lost(copy, source, error)
             return

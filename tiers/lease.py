@@ -16,17 +16,29 @@ class LeaseState(StrEnum):
 
 
 class Lease:
-    """`block_ids` are gpu slots in prefix order; `hit_tiers` says, for each block that was found, where.
+    """`block_ids` are gpu slots in prefix order; `hit_tiers` says, for each block that is read, where it was found.
+
+    `skipped_tiers` says so for the blocks after those that were found, too, and are cheaper to compute than to load.
 
     `copies[i]` is the cached block behind `block_ids[i]`, or None while it is the request's own. Where two requests
     compute the same block, the second keeps its own slot and reads along with the first one's copy.
     """
 
-    __slots__ = ("block_ids", "copies", "has_failed", "hit_tiers", "is_released", "num_pending", "origins")
+    __slots__ = (
+        "block_ids",
+        "copies",
+        "has_failed",
+        "hit_tiers",
+        "is_released",
+        "num_pending",
+        "origins",
+        "skipped_tiers",
+    )
 
     def __init__(self, origins: dict[BlockKey, Tier]) -> None:
         self.block_ids: list[int] = []
         self.hit_tiers: list[Tier] = []
+        self.skipped_tiers: list[Tier] = []
         self.copies: list[Copy | None] = []
         self.origins = origins
         self.num_pending = 0

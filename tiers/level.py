@@ -3,9 +3,10 @@
 Knows nothing about the other tiers or how bytes move.
 """
 
-from tiers.config import STORE_AFTER_HITS
+from tiers.config import TierChanges, TierConfig, check_hits
 from tiers.flows import DroppedKeys, Flows
 from tiers.keys import BlockKey
+from tiers.load_cost import LoadCost
 from tiers.names import Policy, Tier, WriteMode
 from tiers.node import Copy, Node
 from tiers.policies import EvictionPolicy, Exit, make_policy
@@ -20,26 +21,18 @@ class Level:
 
     is_shared = False
 
-    def __init__(
-        self,
-        rank: int,
-        tier: Tier,
-        capacity_bytes: int,
-        block_bytes: int,
-        write_mode: WriteMode,
-        policy: Policy = Policy.LRU,
-        store_after_hits: int = STORE_AFTER_HITS,
-    ) -> None:
+    def __init__(self, rank: int, config: TierConfig, block_bytes: int) -> None:
         self.rank = rank
-        self.tier = tier
+        self.tier = config.tier
         self.block_bytes = block_bytes
-        self.write_mode = write_mode
-        self.store_after_hits = store_after_hits
-        self.policy = policy
-        self.eviction = self._make_policy(policy, capacity_bytes // block_bytes)
-        self.flows = Flows(tier)
+        self.write_mode = config.write_mode
+        self.store_after_hits = config.store_after_hits
+        self.load = config.load
+        self.policy = config.policy
+        self.eviction = self._make_policy(config.policy, config.capacity_bytes // block_bytes)
+        self.flows = Flows(config.tier)
         self.dropped = DroppedKeys(0)
-        self.resize(capacity_bytes)
+        self.resize(config.capacity_bytes)
         self.num_blocks = self.num_arriving = 0
         self.is_shrinking = False
         self.num_stored = self.num_loaded = 0
@@ -47,12 +40,21 @@ class Level:
         self.evicted = dict.fromkeys(EVICTION_REASONS, 0)
         self.errors = dict.fromkeys(OPERATIONS, 0)
         self.timer = LoadTimer()
+        self.cost = LoadCost()
 
     def resize(self, capacity_bytes: int) -> None:
         self.capacity_bytes = capacity_bytes
         self.capacity_blocks = capacity_bytes // self.block_bytes
         self.eviction.resize(self.capacity_blocks)
         self.dropped.resize(self.capacity_blocks)
+
+    def configure(self, changes: TierChanges) -> None:
+        """Raises ValueError."""
+        check_hits(changes.get("store_after_hits", self.store_after_hits))
+        self.store_after_hits = changes.get("store_after_hits", self.store_after_hits)
+        self.write_mode = changes.get("write_mode", self.write_mode)
+        self.load = changes.get("load", self.load)
+        self.set_policy(changes.get("policy", self.policy))
 
     def set_policy(self, policy: Policy) -> None:
         """Who leaves next is decided by another policy; the blocks stay, in the order in which they would have left."""

@@ -26,6 +26,13 @@ class WriteMode(StrEnum):
     WRITE_SELECTIVE = "write_selective"
 
 
+class LoadChoice(StrEnum):
+    """Which blocks are loaded from a tier: all that are found, or those that are cheaper to load than to compute."""
+
+    ALWAYS = "always"
+    WHEN_CHEAPER = "when_cheaper"
+
+
 class Policy(StrEnum):
     """Which block leaves first."""
 

@@ -22,7 +22,7 @@ def state_now(engine: str | None, now: float) -> dict[str, Any]:
         "has_any_traffic": present.has_traffic(),
         "engines": engines_now(alive, engine),
         "problem": alive.problem,
-        "sources": sources_now(present.freshness(datetime.fromtimestamp(now, UTC)), now),
+        "sources": sources_now(present.freshness(datetime.fromtimestamp(now, UTC))),
         "sample_traffic": sample_traffic_now(),
         "at": now,
     }

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.tiers.rig import GARBAGE, ROOT, Rig, config, content, keys_of, make_rig
-from tiers import BlockKey, Lease, LeaseState, Policy, RefusedError, Tier, WriteMode
+from tiers import BlockKey, Lease, LeaseState, LoadChoice, Policy, RefusedError, Tier, WriteMode
 
 WORDS = st.lists(st.integers(0, 1), min_size=1, max_size=5)
 USED = st.sampled_from([Tier.GPU, Tier.CPU, Tier.DISK])
@@ -44,6 +44,7 @@ class CacheMachine(RuleBasedStateMachine):
         self.cache = self.rig.cache
         self.requests: list[Request] = []
         self.known: set[tuple[BlockKey, ...]] = set()
+        self.read_when_cheaper: set[Tier] = set()
 
     # -- requests ----------------------------------------------------------------------------------------------------
     @rule(words=WORDS, extra=st.integers(0, 2))
@@ -59,7 +60,9 @@ class CacheMachine(RuleBasedStateMachine):
             is_shrinking = self.cache.stats()[Tier.GPU].capacity_blocks < self.rig.pool.num_blocks
             assert is_shrinking or obtainable < len(keys) + extra
             return
-        assert lease.hit_tiers == expected == [origins[key] for key in hittable[: len(expected)]]
+        assert lease.hit_tiers + lease.skipped_tiers == expected
+        assert lease.hit_tiers == [origins[key] for key in hittable[: len(lease.hit_tiers)]]
+        assert set(lease.skipped_tiers) <= self.read_when_cheaper
         self.known.add(tuple(keys))
         self.requests.append(Request(lease, keys, -1, extra, origins))
         self.look_at(self.requests[-1])
@@ -125,6 +128,17 @@ class CacheMachine(RuleBasedStateMachine):
     @rule(tier=USED, num_hits=st.integers(1, 3))
     def wait_for_hits(self, tier: Tier, num_hits: int) -> None:
         self.cache.configure(tier, store_after_hits=num_hits)
+
+    @rule(tier=USED, load=st.sampled_from(LoadChoice))
+    def choose_loads(self, tier: Tier, load: LoadChoice) -> None:
+        self.cache.configure(tier, load=load)
+        self.read_when_cheaper.discard(tier)
+        if load is LoadChoice.WHEN_CHEAPER:
+            self.read_when_cheaper.add(tier)
+
+    @rule(seconds=st.sampled_from([0.0, 10.0]))
+    def compute_faster_or_slower(self, seconds: float) -> None:
+        self.cache.prefill_seconds = lambda position, num_tokens: seconds
 
     @rule(tier=USED, policy=st.sampled_from(Policy))
     def change_policy(self, tier: Tier, policy: Policy) -> None:

@@ -1,6 +1,6 @@
 """One tier's level with blocks that are linked by hand, and a policy on it. No bytes, no other tiers."""
 
-from tiers import Policy, Tier, WriteMode
+from tiers import Policy, Tier, TierConfig
 from tiers.level import Level
 from tiers.node import Copy, Index, Node
 from tiers.policies import Exit
@@ -10,7 +10,7 @@ class LevelRig:
     """Blocks are named by paths: b"" is no block, b"a" a root, b"ab" follows it."""
 
     def __init__(self, policy: Policy, capacity: int) -> None:
-        self.level = Level(0, Tier.CPU, capacity, 1, WriteMode.WRITE_BACK, policy)
+        self.level = Level(0, TierConfig(Tier.CPU, capacity, policy=policy), 1)
         self.index = Index(1)
 
     @property
