@@ -62,6 +62,12 @@ class EngineCollector(Collector):
         yield make.counter(
             "tierscope_computed_prompt_tokens", "Prompt tokens that were computed.", told.computed_tokens
         )
+        yield make.counters(
+            "tierscope_tier_load_skipped_tokens",
+            "Computed prompt tokens that lay in the tier, but were cheaper to compute than to load.",
+            ["cache_tier"],
+            {(str(tier),): tokens for tier, tokens in told.load_skipped_tokens.items()},
+        )
         yield make.counter("tierscope_generated_tokens", "Tokens generated.", told.generated_tokens)
 
     def _requests(self, snapshot: "EngineSnapshot") -> Iterator[Metric]:

@@ -51,6 +51,7 @@ def test_every_series_is_there_from_the_start_with_zero(rig: Rig) -> None:
     assert set(counters.values()) == {0.0}
     for name in (
         "tierscope_cached_prompt_tokens_total",
+        "tierscope_tier_load_skipped_tokens_total",
         "tierscope_tier_capacity_bytes",
         "tierscope_tier_used_bytes",
         "tierscope_tier_resident_tokens",
@@ -93,7 +94,8 @@ def test_the_names_of_the_design_are_all_there(rig: Rig) -> None:
         requests_total requests_running requests_waiting preemptions_total tier_capacity_bytes tier_used_bytes
         tier_resident_tokens tier_evicted_blocks_total tier_loaded_bytes_total tier_stored_bytes_total
         tier_loaded_blocks_total tier_stored_blocks_total tier_store_seconds_total tier_entered_tokens_total
-        tier_left_tokens_total tier_missed_after_eviction_tokens_total prefill_tokens_total prefill_seconds_total
+        tier_left_tokens_total tier_missed_after_eviction_tokens_total tier_load_skipped_tokens_total
+        prefill_tokens_total prefill_seconds_total
         tier_load_seconds_bucket tier_errors_total time_to_first_token_seconds_bucket
         inter_token_latency_seconds_bucket request_seconds_bucket"""
     vllm = """prompt_tokens_cached_by_source_total prompt_tokens_by_source_total prefix_cache_queries_total

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from engine.request import RequestError
 from tests.engine.harness import Answer, Rig, make_rig, tier_bytes
 from tests.engine.mock_runner import expected_tokens
-from tiers import RefusedError, Tier, WriteMode
+from tiers import LoadChoice, RefusedError, Tier, WriteMode
 
 SYSTEMS = [[7] * 9, [7] * 4 + [3] * 8, [1, 2, 3, 4, 5, 6]]
 TIERS_USED = st.sampled_from([Tier.GPU, Tier.CPU, Tier.DISK])
@@ -88,6 +88,13 @@ class EngineMachine(RuleBasedStateMachine):
     @rule(tier=TIERS_USED, mode=st.sampled_from(WriteMode))
     def configure(self, tier: Tier, mode: WriteMode) -> None:
         answer = self.rig.engine.configure(tier, write_mode=mode)
+        self.rig.step()
+        answer.result(0)
+
+    @rule(tier=TIERS_USED, load=st.sampled_from(LoadChoice), seconds=st.sampled_from([0.0, 10.0]))
+    def choose_loads(self, tier: Tier, load: LoadChoice, seconds: float) -> None:
+        self.rig.cache.prefill_seconds = lambda position, num_tokens: seconds
+        answer = self.rig.engine.configure(tier, load=load)
         self.rig.step()
         answer.result(0)
 

@@ -30,6 +30,10 @@ class Request:
 
 
 class CacheMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.read_when_cheaper: set[Tier] = set()
+
     @initialize(
         gpu=st.integers(5, 9),
         cpu=st.integers(0, 6),
@@ -44,7 +48,6 @@ class CacheMachine(RuleBasedStateMachine):
         self.cache = self.rig.cache
         self.requests: list[Request] = []
         self.known: set[tuple[BlockKey, ...]] = set()
-        self.read_when_cheaper: set[Tier] = set()
 
     # -- requests ----------------------------------------------------------------------------------------------------
     @rule(words=WORDS, extra=st.integers(0, 2))
