@@ -31,7 +31,7 @@ def request_page(
     model_name: str | None = None,
     slowest_tier: str | None = None,
 ) -> RequestPage:
-    """Page `number` (from 1; out of range is brought into it) of at most `size` requests.
+    """Page `number` (from 1; out of range is brought into it, also behind the last) of at most `size` requests.
 
     `slowest_tier` keeps those whose slowest read was from that tier; "none" those that read from no tier.
     """
@@ -45,4 +45,7 @@ def request_page(
     if slowest_tier:
         rows = rows.filter(slowest_tier="" if slowest_tier == "none" else slowest_tier)
     found = list(rows[(number - 1) * size : number * size + 1])
+    if not found and number > 1:
+        number = min(max(-(-rows.count() // size), 1), MAX_NUMBER)
+        found = list(rows[(number - 1) * size : number * size + 1])
     return RequestPage(found[:size], number, has_next=len(found) > size and number < MAX_NUMBER)

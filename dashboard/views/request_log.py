@@ -19,8 +19,9 @@ _LONGEST_NAME = 200
 def requests(request: HttpRequest) -> HttpResponse:
     """One page of the log, newest first; the filters are in the address. A page number that is none means the first."""
     filters = {name: request.GET.get(name, "")[:_LONGEST_NAME] for name in ("engine", "model", "tier")}
+    asked = _number(request.GET.get("page", ""))
     page = request_page(
-        _number(request.GET.get("page", "")),
+        asked,
         engine=filters["engine"] or None,
         model_name=filters["model"] or None,
         slowest_tier=filters["tier"] or None,
@@ -31,6 +32,7 @@ def requests(request: HttpRequest) -> HttpResponse:
         "tiers": [*_TIERS, "none"],
         "rows": [_row(logged, now) for logged in page.rows],
         "page": page.number,
+        "missing_page": asked if page.number != asked and page.rows else None,
         "newer": _address(request, page.number - 1) if page.number > 1 else "",
         "older": _address(request, page.number + 1) if page.has_next else "",
         "legend": [{"origin": origin, "label": LOOKS[origin].label} for origin in (*_TIERS, COMPUTED)],
@@ -39,7 +41,7 @@ def requests(request: HttpRequest) -> HttpResponse:
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 1
+    return max(int(text), 1) if text.isascii() and text.isdigit() and len(text) < 10 else 1
 
 
 def _address(request: HttpRequest, number: int) -> str:

@@ -146,6 +146,36 @@ def test_a_new_api_key_is_shown_once(page: Page) -> None:
     assert plain not in page.content()
 
 
+@pytest.mark.parametrize("width", [1400, 1024, 390])
+@pytest.mark.parametrize("path", ["/admin/", LIST])
+def test_every_button_of_the_tiers_is_in_sight_without_scrolling_sideways(
+    page: Page, engine: None, path: str, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    open_list(page)
+    page.goto(path)
+    for name in ("Change Disk of local", "Clear Disk of local"):
+        box = page.get_by_role("link", name=name).bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] <= box["x"] + box["width"] <= width
+    if width == 1400 and path == LIST:
+        expect(page.get_by_role("navigation", name="Sidebar")).to_be_visible()
+
+
+def test_a_size_without_its_unit_is_asked_about_before_it_is_saved(page: Page, engine: None) -> None:
+    open_list(page)
+    page.get_by_role("link", name="Change Disk of local").click()
+    page.get_by_label("Size").fill("1 MiB")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("what the tier then has no room for is dropped")).to_be_visible()
+    page.get_by_label("Yes, make it so much smaller").check()
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("The engine applies it within two seconds.")).to_be_visible()
+    page.get_by_role("link", name="History").click()
+    row = page.get_by_role("row").filter(has=page.get_by_role("cell", name="1 MiB", exact=True)).first
+    expect(row.locator("b")).to_have_text(re.compile("^▼ ÷ "))
+
+
 def test_on_a_phone_only_the_tables_scroll_sideways(page: Page, engine: None) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     open_list(page)

@@ -112,6 +112,42 @@ def test_every_chart_has_its_numbers_in_a_table(visits: Visits) -> None:
         assert chart.locator("thead th").first.inner_text() == "Time"
 
 
+_OVERLAPS = """() => {
+    const boxes = (chart) => [...chart.querySelectorAll(".legend .traces")].map((each) => each.getBoundingClientRect());
+    const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+    const clashes = (a, index, all) => all.slice(index + 1).filter((b) => meet(a, b));
+    return [...document.querySelectorAll(".chart")].filter((chart) => boxes(chart).flatMap(clashes).length)
+        .map((chart) => chart.dataset.chart);
+}"""
+
+
+@pytest.mark.usefixtures("seeded")
+def test_a_window_that_was_resized_is_drawn_anew_with_nothing_over_anything_else(visits: Visits) -> None:
+    page = visits.overview(width=390, height=844)
+    for width in (1400, 700, 390, 1000):
+        page.set_viewport_size({"width": width, "height": 900})
+        fits = """width => [...document.querySelectorAll(".chart")].every((chart) =>
+            Math.abs(chart.querySelector(".main-svg").clientWidth - chart.querySelector(".plot").clientWidth) <= 1)"""
+        page.wait_for_function(fits, arg=width)
+        assert page.evaluate(_OVERLAPS) == [], width
+
+
+@pytest.mark.usefixtures("seeded")
+def test_times_are_the_year_first_and_of_24_hours_whatever_the_browser_is_used_to(visits: Visits) -> None:
+    page = visits.overview(locale="en-US", timezone_id="America/New_York")
+    for summary in page.get_by_text("Numbers as a table").all():
+        summary.click()
+    text = page.locator("main").inner_text()
+    assert re.search(r"\b20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\b", text)
+    assert not re.search(r"\d\s?[AP]\.?M\b|\d/\d", text, re.IGNORECASE)
+    assert text.count("America/New_York") == 1
+    page.goto("/requests/")
+    newest = page.locator("time").first
+    zoned = newest.evaluate("""(element) => new Date(element.dateTime)
+        .toLocaleString("sv", { timeZone: "America/New_York" })""")
+    assert newest.inner_text() == zoned
+
+
 @pytest.mark.parametrize("path", ["/", "/requests/", "/chat/", "/login/"])
 @pytest.mark.usefixtures("seeded")
 def test_nothing_scrolls_sideways_on_a_phone(visits: Visits, path: str) -> None:

@@ -24,6 +24,7 @@ from dashboard.selectors.totals import totals
 from dashboard.services.buckets import Amount, add_amounts
 from dashboard.services.recording import record
 from dashboard.services.sources import ensure_embedded
+from tests.dashboard.seeded import seed_requests
 from tests.dashboard.stores import empty
 from tests.dashboard.told import Engine, moment
 
@@ -211,6 +212,13 @@ def test_freshness_tells_when_a_source_was_last_read_and_an_engine_last_seen() -
 def test_the_request_log_is_paged_within_bounds() -> None:
     page = request_page(-3, size=10**9)
     assert (page.rows, page.number, page.has_next) == ([], 1, False)
+
+
+def test_a_page_behind_the_last_is_the_last() -> None:
+    seed_requests(7)
+    page = request_page(500, size=3)
+    assert (len(page.rows), page.number, page.has_next) == (1, 3, False)
+    assert request_page(500, size=7).number == 1
 
 
 @pytest.mark.parametrize(

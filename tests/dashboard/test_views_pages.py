@@ -97,6 +97,37 @@ def test_the_request_log_has_pages_that_keep_the_filter(browser: Client) -> None
     assert "Newer" in text(browser, "/requests/?engine=local&page=2")
 
 
+@pytest.mark.parametrize("page", ["3", "9999", "999999999"])
+def test_a_page_behind_the_last_is_the_last_and_says_so(browser: Client, page: str) -> None:
+    seed_requests(60)
+    html = text(browser, f"/requests/?page={page}")
+    assert f"There is no page {page}; this is the last." in html
+    assert "Page 2" in html
+    assert html.count("<time ") == 10
+    assert "No request has been answered yet" not in html
+
+
+def test_a_page_behind_the_last_with_filters_that_fit_nothing_says_so(browser: Client) -> None:
+    seed_requests(60)
+    assert "No request fits these filters." in text(browser, "/requests/?page=9999&engine=other")
+
+
+@pytest.mark.parametrize("page", ["", "0", "-1", "x", "1"])
+def test_no_page_is_the_first(browser: Client, page: str) -> None:
+    seed_requests(60)
+    html = text(browser, f"/requests/?page={page}")
+    assert "Page 1" in html
+    assert "There is no page" not in html
+
+
+def test_times_of_requests_are_the_year_first_in_the_zone_of_whoever_looks(browser: Client) -> None:
+    seed_requests(1, now=1_783_029_845.0)
+    browser.cookies["tierscope_zone"] = "Asia/Kolkata"
+    html = text(browser, "/requests/")
+    assert ">2026-07-03 03:34:05</time>" in html
+    assert html.count("Asia/Kolkata") == 1
+
+
 def test_the_request_log_can_be_narrowed_to_the_slowest_tier(browser: Client) -> None:
     seed_requests(40)
     found = text(browser, "/requests/?tier=disk")
