@@ -98,5 +98,5 @@ def test_numbers_of_a_source_that_is_not_read_any_more_are_said_to_be_old(
 ) -> None:
     pages_stack.seed("an_hour_that_ended_two_hours_ago")
     page = tiers_page(visits, "?range=6h")
-    expect(page.locator("#stale")).to_contain_text("was last read 2 hours ago")
+    expect(page.locator("#stale")).to_contain_text("Last read 2 hours ago")
     expect(page.locator("#flows")).to_have_attribute("data-stale", "true")

@@ -14,13 +14,15 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e.looks import logged_in, rows
 from tests.e2e.stack import Stack
-from tests.e2e.test_one_truth import BLOCK_BYTES, FILE_BYTES, SIZES
+from tests.e2e.test_one_truth import BLOCK_BYTES, FILE_BYTES
 from tests.e2e.workload import BLOCK_SIZE, StackOracle, conversations
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 NUM_REQUESTS = 60
 TIERS = ("gpu", "cpu", "disk", "remote")
+# The three that are exclusive and one stack; without the server, which keeps copies of what is in the others.
+SIZES = {"gpu": 32, "cpu": 24, "disk": 24}
 Flow = tuple[str, str]  # from, to
 
 
@@ -77,6 +79,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         "TIERSCOPE_GPU_BYTES": str((SIZES["gpu"] + 1) * BLOCK_BYTES),
         "TIERSCOPE_CPU_BYTES": str(SIZES["cpu"] * BLOCK_BYTES),
         "TIERSCOPE_DISK_BYTES": str(SIZES["disk"] * FILE_BYTES),
+        "TIERSCOPE_REMOTE_BYTES": "0",
     }
     stack = Stack(tmp_path_factory.mktemp("tiers"), names=("valkey", "web", "engine", "worker"), env=sizes)
     try:
