@@ -99,6 +99,8 @@ def test_what_a_program_started_and_left_is_part_of_it(
 
 def test_waiting_ends_when_the_person_has_enough(run: RunFolder, started: list["subprocess.Popen[bytes]"]) -> None:
     started.append(program(run, STUBBORN))
+    assert started[0].stdout is not None
+    assert started[0].stdout.readline() == b"deaf\n"  # before, a signal still ends it
     assert finish(run, 60, is_cancelled=lambda: True) == [started[0].pid]
 
 
