@@ -51,6 +51,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
+def django_db_modify_db_settings() -> None:
+    """A file, as people have: threads wait for their turn to write. In memory a locked table fails at once."""
+    from django.db import connections
+
+    connections["default"].settings_dict["TEST"]["NAME"] = str(HOME / "tests.sqlite3")
+
+
+@pytest.fixture(scope="session")
 def valkey_server() -> Iterator[str]:
     """A real Valkey for the whole session, where the settings expect one. Its URL."""
     from dashboard.embedded_valkey import make_folders, server_command
