@@ -2,8 +2,10 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from django.db.models import QuerySet
 
 from dashboard.models import Series
 from dashboard.selectors.period import Period
@@ -16,16 +18,8 @@ Histogram = Mapping[float, int]  # upper bound in seconds → requests that fell
 def ttft_series(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
     """{"starts", "tiers": {tier or "none": {"p50", "p95", "count"}}}: seconds, None where no request was answered."""
     series = series_of((Metric.TTFT,), engine=engine, model_name=model_name)
-    bounds = dict.fromkeys(known_bounds(), 0)
-    found: dict[str, dict[int, dict[float, int]]] = defaultdict(lambda: defaultdict(bounds.copy))
-    for (tier, bound), counts in sums(series, period, "cache_tier", "detail").items():
-        for slot, count in counts.items():
-            found[tier or NONE_READ][slot][float(bound)] += count
-    starts = period.starts
-    return {
-        "starts": starts,
-        "tiers": {tier: _quantiles(slots, len(starts)) for tier, slots in sorted(found.items())},
-    }
+    told = {tier or NONE_READ: steps for tier, steps in histograms(series, period, known_bounds()).items()}
+    return {"starts": period.starts, "tiers": {tier: quantiles(told[tier]) for tier in sorted(told)}}
 
 
 def known_bounds() -> list[float]:
@@ -34,12 +28,21 @@ def known_bounds() -> list[float]:
     return sorted(map(float, details))
 
 
-def _quantiles(slots: Mapping[int, Histogram], num_steps: int) -> dict[str, list[float | None] | list[int]]:
-    histograms = [slots.get(slot, {}) for slot in range(num_steps)]
+def histograms(series: QuerySet[Series], period: Period, bounds: Iterable[float]) -> dict[str, list[Histogram]]:
+    """One histogram a step for each tier that the series name; where there is any, every bound is in it."""
+    empty = dict.fromkeys(bounds, 0)
+    found: dict[str, dict[int, dict[float, int]]] = defaultdict(lambda: defaultdict(empty.copy))
+    for (tier, bound), counts in sums(series, period, "cache_tier", "detail").items():
+        for slot, count in counts.items():
+            found[tier][slot][float(bound)] += count
+    return {tier: [slots.get(slot, {}) for slot in range(len(period.starts))] for tier, slots in found.items()}
+
+
+def quantiles(steps: Sequence[Histogram]) -> dict[str, list[float | None] | list[int]]:
     return {
-        "p50": [quantile(0.5, each) for each in histograms],
-        "p95": [quantile(0.95, each) for each in histograms],
-        "count": [sum(each.values()) for each in histograms],
+        "p50": [quantile(0.5, each) for each in steps],
+        "p95": [quantile(0.95, each) for each in steps],
+        "count": [sum(each.values()) for each in steps],
     }
 
 

@@ -3,14 +3,13 @@
 None where nothing was observed. A tier that no engine tells of is left out.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db.models import QuerySet
 
 from dashboard.models import Series
-from dashboard.selectors.latency import quantile
+from dashboard.selectors.latency import histograms, quantiles
 from dashboard.selectors.period import Period
 from dashboard.selectors.store import Metric, in_tier_order, series_of, sums
 
@@ -65,29 +64,16 @@ def load_times_series(period: Period, *, engine: str | None = None, model_name: 
     """
     steps = _whole_days(period) if _HOUR < period.step_seconds < _DAY else period
     series = series_of((Metric.LOAD_TIMES,), engine=engine, model_name=model_name)
-    bounds = dict.fromkeys(sorted({float(text) for text in series.values_list("detail", flat=True)}), 0)
-    found: dict[str, dict[int, dict[float, int]]] = defaultdict(lambda: defaultdict(bounds.copy))
-    for (tier, bound), counts in sums(series, steps, "cache_tier", "detail").items():
-        for slot, count in counts.items():
-            found[tier][slot][float(bound)] += count
-    slots = range(len(steps.starts))
+    found = histograms(series, steps, {float(text) for text in series.values_list("detail", flat=True)})
     return {
         "starts": steps.starts,
         "step_seconds": steps.step_seconds,
-        "tiers": {tier: _quantiles([found[tier].get(slot, {}) for slot in slots]) for tier in in_tier_order(found)},
+        "tiers": {tier: quantiles(found[tier]) for tier in in_tier_order(found)},
     }
 
 
 def _whole_days(period: Period) -> Period:
     return Period(period.start // _DAY * _DAY, -(-period.end // _DAY) * _DAY, _DAY)
-
-
-def _quantiles(histograms: Sequence[Mapping[float, int]]) -> dict[str, Any]:
-    return {
-        "p50": [quantile(0.5, each) for each in histograms],
-        "p95": [quantile(0.95, each) for each in histograms],
-        "count": [sum(each.values()) for each in histograms],
-    }
 
 
 class _Steps:
