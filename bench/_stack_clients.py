@@ -13,15 +13,15 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
-import httpx
 import openai
 
+from tests.e2e.looks import logged_in
 from tests.e2e.stack import Stack
+from tests.e2e.workload import FILE_BYTES
 
 _SYSTEMS = [f"You are {who}. " + "Be kind, be brief, be exact. " * 10 for who in ("a cook", "a pilot", "a poet")]
 _WORDS = ["bread", "water", "stone", "river", "cloud", "glass", "paper", "music", "north", "green", "seven", "early"]
 _MAX_TURNS = 6
-_FILE_BLOCK_BYTES = 737_280 + 256
 _PAGES = (
     "/",
     "/requests/",
@@ -39,7 +39,7 @@ class Clients:
 
     def __init__(self, stack: Stack, num_chats: int) -> None:
         self._stack = stack
-        self._page = logged_in(stack)
+        self._page = logged_in(stack, 30)
         self._is_over = threading.Event()
         self._lock = threading.Lock()
         self.ended: Counter[str] = Counter()
@@ -85,7 +85,7 @@ class Clients:
         tier, num_blocks = random.choice([("cpu", 20), ("cpu", 60), ("disk", 40), ("disk", 200)])
         wish = "UPDATE dashboard_tiersetting SET desired_bytes = ? WHERE cache_tier = ?"
         with closing(sqlite3.connect(self._stack.database, timeout=20)) as connection, connection:
-            connection.execute(wish, (num_blocks * _FILE_BLOCK_BYTES, tier))
+            connection.execute(wish, (num_blocks * FILE_BYTES, tier))
         with self._stack.valkey() as valkey:
             valkey.rpush("ts:control:local", json.dumps({"op": "reconcile"}))
         self.tell("resized")
@@ -142,14 +142,6 @@ class Chat:
         except openai.APITimeoutError:
             self._clients.tell("left")
         self._messages.clear()
-
-
-def logged_in(stack: Stack) -> httpx.Client:
-    page = httpx.Client(base_url=stack.base_url, timeout=30, follow_redirects=True)
-    page.get("/login/")
-    form = {"username": "admin", "password": stack.admin_password, "csrfmiddlewaretoken": page.cookies["csrftoken"]}
-    page.post("/login/", data=form, headers={"Referer": stack.base_url}).raise_for_status()
-    return page
 
 
 def settle(stack: Stack, seconds: float = 30) -> None:

@@ -17,6 +17,7 @@ import openai
 import pytest
 
 from dashboard import valkey
+from tests.e2e.looks import logged_in
 from tests.e2e.stack import Stack
 
 
@@ -175,7 +176,7 @@ def test_a_web_process_that_is_asked_to_stop_finishes_short_answers_and_says_so_
 
 
 def test_an_open_page_does_not_hold_up_the_stop_of_the_web_process(stack: Stack) -> None:
-    with closing(logged_in(stack)) as page, page.stream("GET", "/events") as events:
+    with closing(logged_in(stack, 10)) as page, page.stream("GET", "/events") as events:
         lines = events.iter_lines()
         assert next(line for line in lines if line.startswith("event:")) == "event: hello"
         asked_at = time.monotonic()
@@ -183,14 +184,6 @@ def test_an_open_page_does_not_hold_up_the_stop_of_the_web_process(stack: Stack)
         assert [line for line in lines if line.startswith("event:")] == []
     stack.kill("web", signal.SIGTERM)
     assert time.monotonic() - asked_at < 4.5, "that is as long as the patience with answers"
-
-
-def logged_in(stack: Stack) -> httpx.Client:
-    page = httpx.Client(base_url=stack.base_url, timeout=10, follow_redirects=True)
-    page.get("/login/")
-    form = {"username": "admin", "password": stack.admin_password, "csrfmiddlewaretoken": page.cookies["csrftoken"]}
-    page.post("/login/", data=form, headers={"Referer": stack.base_url}).raise_for_status()
-    return page
 
 
 def test_a_restarted_broker_is_found_again_by_everybody(stack: Stack) -> None:

@@ -1,8 +1,6 @@
 """How tests look at a stack from outside: its pages as the administrator, its database as rows. Changes nothing."""
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -10,15 +8,13 @@ import httpx
 from tests.e2e.stack import Stack
 
 
-@contextmanager
-def logged_in(stack: Stack) -> Iterator[httpx.Client]:
-    """Logged in as the administrator."""
-    with httpx.Client(base_url=stack.base_url, timeout=20, follow_redirects=True) as browser:
-        browser.get("/login/").raise_for_status()
-        form = {"username": "admin", "password": stack.admin_password}
-        form["csrfmiddlewaretoken"] = browser.cookies["csrftoken"]
-        browser.post("/login/", data=form).raise_for_status()
-        yield browser
+def logged_in(stack: Stack, timeout_seconds: float = 20) -> httpx.Client:
+    """Logged in as the administrator; whoever asked closes it."""
+    browser = httpx.Client(base_url=stack.base_url, timeout=timeout_seconds, follow_redirects=True)
+    browser.get("/login/").raise_for_status()
+    form = {"username": "admin", "password": stack.admin_password, "csrfmiddlewaretoken": browser.cookies["csrftoken"]}
+    browser.post("/login/", data=form).raise_for_status()
+    return browser
 
 
 def rows(stack: Stack, query: str) -> list[tuple[Any, ...]]:

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from dashboard.charts.palette import LOOKS
 from tests.e2e.looks import logged_in, rows
 from tests.e2e.stack import Stack, free_port
-from tests.e2e.workload import StackOracle, conversations
+from tests.e2e.workload import FILE_BYTES, StackOracle, conversations, sizes_in_env
 
 # Beside other work on two cores the sixty requests take minutes; alone they take twenty seconds.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -25,20 +26,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 TIERS = ("gpu", "cpu", "disk", "remote")
 # What each adds: the server keeps what is in the others, too (write_through), so it has as many blocks as all together.
 SIZES = {"gpu": 32, "cpu": 24, "disk": 24, "remote": 48}
-BLOCK_BYTES = 737_280  # SmolLM2-135M: 2 · 30 layers · 16 tokens · 3 heads · 64 · 4 bytes
-FILE_BYTES = BLOCK_BYTES + 256
 NUM_REQUESTS = 60
 
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """One gpu block more than the oracle knows: the tail of a prompt that is no full block takes it."""
-    sizes = {
-        "TIERSCOPE_GPU_BYTES": str((SIZES["gpu"] + 1) * BLOCK_BYTES),
-        "TIERSCOPE_CPU_BYTES": str(SIZES["cpu"] * BLOCK_BYTES),
-        "TIERSCOPE_DISK_BYTES": str(SIZES["disk"] * FILE_BYTES),
-        "TIERSCOPE_REMOTE_BYTES": str(sum(SIZES.values()) * FILE_BYTES),
-    }
+    sizes = sizes_in_env(SIZES) | {"TIERSCOPE_REMOTE_BYTES": str(sum(SIZES.values()) * FILE_BYTES)}
     stack = Stack(tmp_path_factory.mktemp("truth"), names=("valkey", "web", "engine", "worker"), env=sizes)
     try:
         stack.start(120)
@@ -116,7 +109,7 @@ def test_the_stored_series_are_the_truth_at_every_resolution(
 
 
 def test_the_chart_and_the_tiles_are_the_truth(stack: Stack, told: list[Any], total: Counter[str]) -> None:
-    with logged_in(stack) as browser:
+    with closing(logged_in(stack)) as browser:
         # A chart divides by the seconds that a step has lasted so far: exact again once the last step has ended.
         stack.wait_until(lambda: _drawn(browser) == +total, f"the chart adds up to {total}", 90)
         tiles = browser.get("/api/tiles.json?range=1h").raise_for_status().json()

@@ -6,6 +6,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import httpx
@@ -14,8 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e.looks import logged_in, rows
 from tests.e2e.stack import Stack
-from tests.e2e.test_one_truth import BLOCK_BYTES, FILE_BYTES
-from tests.e2e.workload import BLOCK_SIZE, StackOracle, conversations
+from tests.e2e.workload import BLOCK_BYTES, BLOCK_SIZE, FILE_BYTES, StackOracle, conversations, sizes_in_env
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -75,12 +75,7 @@ def truth() -> Counter[Flow]:
 
 @pytest.fixture(scope="module")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    sizes = {
-        "TIERSCOPE_GPU_BYTES": str((SIZES["gpu"] + 1) * BLOCK_BYTES),
-        "TIERSCOPE_CPU_BYTES": str(SIZES["cpu"] * BLOCK_BYTES),
-        "TIERSCOPE_DISK_BYTES": str(SIZES["disk"] * FILE_BYTES),
-        "TIERSCOPE_REMOTE_BYTES": "0",
-    }
+    sizes = sizes_in_env(SIZES) | {"TIERSCOPE_REMOTE_BYTES": "0"}
     stack = Stack(tmp_path_factory.mktemp("tiers"), names=("valkey", "web", "engine", "worker"), env=sizes)
     try:
         stack.start(120)
@@ -116,7 +111,7 @@ def page(stack: Stack, told: dict[Any, float]) -> Iterator[httpx.Client]:
     where = " WHERE resolution = 10 AND metric = 'entered_tokens'"
     expected = sum(value for (name, *_), value in told.items() if name == "tierscope_tier_entered_tokens_total")
     stack.wait_until(lambda: rows(stack, query + where)[0][0] == expected, "all is recorded", 40)
-    with logged_in(stack) as browser:
+    with closing(logged_in(stack)) as browser:
         yield browser
 
 

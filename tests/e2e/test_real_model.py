@@ -14,12 +14,11 @@ import openai
 import pytest
 
 from tests.e2e.stack import Stack
+from tests.e2e.workload import BLOCK_BYTES, FILE_BYTES
 
 # Beside other work on two cores a request takes many seconds; alone a fraction of one.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-BLOCK_BYTES = 737_280
-FILE_BYTES = BLOCK_BYTES + 256
 RULES = "You are a helpful assistant. " + "Be kind, be brief, be exact. " * 12
 
 

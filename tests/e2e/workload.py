@@ -10,7 +10,20 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 BLOCK_SIZE = 16
+BLOCK_BYTES = 737_280  # SmolLM2-135M: 2 · 30 layers · 16 tokens · 3 heads · 64 · 4 bytes
+FILE_BYTES = BLOCK_BYTES + 256
 Key = tuple[int, ...]
+
+
+def sizes_in_env(sizes: dict[str, int]) -> dict[str, str]:
+    """Blocks of gpu, cpu and disk as variables. One gpu block more than the oracle knows: the tail of a prompt that is
+    no full block takes it.
+    """
+    return {
+        "TIERSCOPE_GPU_BYTES": str((sizes["gpu"] + 1) * BLOCK_BYTES),
+        "TIERSCOPE_CPU_BYTES": str(sizes["cpu"] * BLOCK_BYTES),
+        "TIERSCOPE_DISK_BYTES": str(sizes["disk"] * FILE_BYTES),
+    }
 
 
 @dataclass
