@@ -15,7 +15,8 @@ from pathlib import Path
 
 import psutil
 
-from bench.result import Result, compare
+from bench._soaking import DEFAULT_SECONDS, EARLY_SHARE, command_line, exactly, memory_growth
+from bench.result import Result
 from engine.request import BusyError, Event, FinishedEvent, GenerationRequest, RequestError, TokenEvent
 from engine.sampling import SamplingParams
 from tests.engine.harness import Rig, make_rig, tier_bytes
@@ -23,9 +24,7 @@ from tests.engine.mock_runner import expected_tokens
 from tests.workload import ChatShape, WorkItem, chats
 from tiers import RefusedError, Tier, WriteMode
 
-DEFAULT_SECONDS = 60.0
 NUM_CLIENTS = 8
-GROWTH_BAR = 1.10
 
 
 class Totals:
@@ -134,7 +133,7 @@ def soak(seconds: float) -> Iterable[Result]:
         threads.append(threading.Thread(target=disturb, args=(rig, until)))
         for thread in threads:
             thread.start()
-        time.sleep(seconds * 0.2)
+        time.sleep(seconds * EARLY_SHARE)
         early = process.memory_info().rss
         for thread in threads:
             thread.join()
@@ -149,20 +148,7 @@ def soak(seconds: float) -> Iterable[Result]:
     yield exactly("soak: prompt tokens counted", counters.prompt_tokens, totals.prompt_tokens)
     yield exactly("soak: hit tokens counted", sum(counters.hit_tokens.values()), totals.hit_tokens)
     yield exactly("soak: requests ended", sum(counters.requests.values()), totals.ended)
-    yield compare(
-        "soak: memory at the end / after a fifth",
-        ours=late / 2**20,
-        reference=early / 2**20,
-        reference_name="RSS after a fifth of the time",
-        unit="MiB",
-        bar=GROWTH_BAR,
-        better="lower",
-    )
-
-
-def exactly(name: str, ours: int, reference: int) -> Result:
-    ratio = ours / reference if reference else None
-    return Result(name, ours, reference, "what the clients saw", "count", ratio, "= reference", ours == reference)
+    yield memory_growth("soak: memory at the end / after a fifth", late, early)
 
 
 def run() -> Iterable[Result]:
@@ -170,6 +156,4 @@ def run() -> Iterable[Result]:
 
 
 if __name__ == "__main__":
-    results = list(soak(float(sys.argv[1]) if len(sys.argv) > 1 else DEFAULT_SECONDS))
-    print(*(result.as_json() for result in results), sep="\n")
-    sys.exit(any(result.ok is False for result in results))
+    command_line(soak)

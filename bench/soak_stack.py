@@ -10,18 +10,14 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from bench._soaking import DEFAULT_SECONDS, EARLY_SHARE, command_line, exactly, memory_growth
 from bench._stack_clients import Clients, settle
 from bench._stack_watch import Sample, lasting_keys, samples, watch
 from bench.result import Result, compare
-from bench.soak import exactly
 from tests.e2e.fixtures import SMALL_TIERS
 from tests.e2e.stack import Stack
 
-DEFAULT_SECONDS = 60.0
 NUM_CHATS = 6
-# An allocator keeps what it once needed, and caches fill: the first fifth is theirs.
-EARLY_SHARE = 0.2
-GROWTH_BAR = 1.10
 # Pools open connections as they are needed, up to the number of threads that ask at once.
 MORE_DESCRIPTORS = 1.5
 
@@ -58,15 +54,7 @@ def _soak(stack: Stack, seconds: float) -> Iterator[Result]:
 
 
 def _growth(name: str, early: Sample, late: Sample) -> Iterator[Result]:
-    yield compare(
-        f"soak_stack: {name}, memory",
-        ours=late.rss_bytes / 2**20,
-        reference=early.rss_bytes / 2**20,
-        reference_name="RSS after a fifth of the time",
-        unit="MiB",
-        bar=GROWTH_BAR,
-        better="lower",
-    )
+    yield memory_growth(f"soak_stack: {name}, memory", late.rss_bytes, early.rss_bytes)
     yield compare(
         f"soak_stack: {name}, open descriptors",
         ours=late.num_descriptors,
@@ -83,6 +71,4 @@ def run() -> Iterable[Result]:
 
 
 if __name__ == "__main__":
-    results = list(soak(float(sys.argv[1]) if len(sys.argv) > 1 else DEFAULT_SECONDS))
-    print(*(result.as_json() for result in results), sep="\n")
-    sys.exit(any(result.ok is False for result in results))
+    command_line(soak)
