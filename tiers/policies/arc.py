@@ -11,31 +11,25 @@ from collections import OrderedDict
 from tiers.keys import BlockKey
 from tiers.node import Copy
 from tiers.policies.base import Exit
-from tiers.policies.queues import LeafQueues
+from tiers.policies.queues import QueuedPolicy
 
 ONCE, OFTEN = 0, 1
 Ghosts = OrderedDict[BlockKey, bool]
 
 
-class Arc:
+class Arc(QueuedPolicy):
     """`_ghosts` are B1 and B2, oldest first; the value says whether the key has moved the target already.
 
     With a tier of c blocks T1 and B1 have at most c, all four lists 2 c.
     """
 
-    __slots__ = ("_capacity", "_ghosts", "_queues", "_target")
+    __slots__ = ("_capacity", "_ghosts", "_target")
 
     def __init__(self, capacity_blocks: int) -> None:
+        super().__init__()
         self._capacity = capacity_blocks
-        self._queues = LeafQueues()
         self._ghosts: tuple[Ghosts, Ghosts] = (OrderedDict(), OrderedDict())
         self._target = 0.0
-
-    def __len__(self) -> int:
-        return len(self._queues)
-
-    def __contains__(self, copy: Copy) -> bool:
-        return copy in self._queues
 
     def touch(self, copy: Copy) -> None:
         entry = self._queues.get(copy)
@@ -43,12 +37,6 @@ class Arc:
             self._add(copy)
         else:
             self._queues.move(copy, entry, OFTEN)
-
-    def enter(self, copy: Copy) -> None:
-        self.touch(copy)
-
-    def hold(self, copy: Copy) -> None:
-        self._queues.hold(copy)
 
     def remove(self, copy: Copy, leave: Exit) -> None:
         entry = self._queues.drop(copy)
@@ -72,9 +60,6 @@ class Arc:
         self._capacity = capacity_blocks
         self._target = min(self._target, capacity_blocks)
         self._trim()
-
-    def oldest_first(self) -> list[Copy]:
-        return self._queues.oldest_first()
 
     def check(self) -> None:
         self._queues.check()

@@ -5,6 +5,7 @@ aside and comes back to that end as soon as it may leave. Each time costs one ho
 search for a victim takes constant time, amortised.
 """
 
+from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
 
 from tiers.node import Copy, Node, oldest_first
@@ -141,3 +142,30 @@ class LeafQueues:
                 "a block is in a wrong queue"
             )
         assert self._num_held == sum(entry.is_held for entry in self._entries.values()), "the number of reads is off"
+
+
+class QueuedPolicy(ABC):
+    """What policies over two queues have in common; the rest of an EvictionPolicy is theirs."""
+
+    __slots__ = ("_queues",)
+
+    def __init__(self) -> None:
+        self._queues = LeafQueues()
+
+    def __len__(self) -> int:
+        return len(self._queues)
+
+    def __contains__(self, copy: Copy) -> bool:
+        return copy in self._queues
+
+    @abstractmethod
+    def touch(self, copy: Copy) -> None: ...
+
+    def enter(self, copy: Copy) -> None:
+        self.touch(copy)
+
+    def hold(self, copy: Copy) -> None:
+        self._queues.hold(copy)
+
+    def oldest_first(self) -> list[Copy]:
+        return self._queues.oldest_first()

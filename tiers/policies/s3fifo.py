@@ -11,28 +11,22 @@ from collections import OrderedDict
 from tiers.keys import BlockKey
 from tiers.node import Copy
 from tiers.policies.base import Exit
-from tiers.policies.queues import Entry, LeafQueues
+from tiers.policies.queues import Entry, QueuedPolicy
 
 SMALL, MAIN = 0, 1
 MAX_USES = 3
 USES_FOR_MAIN = 2
 
 
-class S3Fifo:
+class S3Fifo(QueuedPolicy):
     """`_ghosts` are keys, oldest first: at most nine for ten blocks that the tier may hold."""
 
-    __slots__ = ("_capacity", "_ghosts", "_queues")
+    __slots__ = ("_capacity", "_ghosts")
 
     def __init__(self, capacity_blocks: int) -> None:
+        super().__init__()
         self._capacity = capacity_blocks
-        self._queues = LeafQueues()
         self._ghosts: OrderedDict[BlockKey, None] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._queues)
-
-    def __contains__(self, copy: Copy) -> bool:
-        return copy in self._queues
 
     def touch(self, copy: Copy) -> None:
         entry = self._queues.get(copy)
@@ -42,12 +36,6 @@ class S3Fifo:
             return
         entry.num_uses = min(entry.num_uses + 1, MAX_USES)
         self._queues.let_go(copy, entry)
-
-    def enter(self, copy: Copy) -> None:
-        self.touch(copy)
-
-    def hold(self, copy: Copy) -> None:
-        self._queues.hold(copy)
 
     def remove(self, copy: Copy, leave: Exit) -> None:
         entry = self._queues.drop(copy)
@@ -65,9 +53,6 @@ class S3Fifo:
     def resize(self, capacity_blocks: int) -> None:
         self._capacity = capacity_blocks
         self._trim()
-
-    def oldest_first(self) -> list[Copy]:
-        return self._queues.oldest_first()
 
     def check(self) -> None:
         self._queues.check()
