@@ -19,17 +19,20 @@ class Matrix:
 
     def times(self, rows: torch.Tensor) -> torch.Tensor:
         """[R, in] to [R, out]."""
-        if self._packed is None or not 1 < len(rows) < MANY_ROWS:
+        if not self._suits_packed(rows):
             return rows @ self.plain
         product: torch.Tensor = torch.ops.mkldnn._linear_pointwise(rows, self._packed, None, "none", [], "")
         return product
 
     def add_product(self, rows: torch.Tensor, target: torch.Tensor) -> None:
         """`target` [R, out] += rows [R, in] times the matrix."""
-        if self._packed is None or not 1 < len(rows) < MANY_ROWS:
-            target.addmm_(rows, self.plain)
-        else:
+        if self._suits_packed(rows):
             target.add_(self.times(rows))
+        else:
+            target.addmm_(rows, self.plain)
+
+    def _suits_packed(self, rows: torch.Tensor) -> bool:
+        return self._packed is not None and 1 < len(rows) < MANY_ROWS
 
 
 def _packed(plain: torch.Tensor) -> torch.Tensor | None:

@@ -35,10 +35,8 @@ class Admin:
         self._poll = poll
         self._is_closed = False
         for level in parts.levels:
-            if level.tier in (
-                Tier.GPU,
-                Tier.CPU,
-            ):  # a disk that others have filled must not keep the engine from starting
+            # A disk or server that others have filled must not keep the engine from starting.
+            if level.tier in (Tier.GPU, Tier.CPU):
                 self.bounds.check(level, level.capacity_bytes)
 
     # -- sizes -------------------------------------------------------------------------------------------------------

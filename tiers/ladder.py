@@ -166,8 +166,8 @@ class Ladder:
             copy.level.errors["load"] += 1
         self._unhold(copy)
         waiting, host.waiting = host.waiting, []
-        for first in waiting[:1]:  # the fastest that wanted it; for the others the block lies in memory then
-            first.level.store_seconds += seconds
+        if waiting:  # the fastest that wanted it; for the others the block lies in memory then
+            waiting[0].level.store_seconds += seconds
         host.is_filled = error is None
         for target in waiting:
             if error is None:

@@ -32,6 +32,13 @@ ROOT = root_key(fingerprint="test", salt="", block_size=BLOCK_SIZE, dtype=SLAB.d
 GARBAGE = b"\xee" * SLAB.num_bytes
 
 
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 class EndlessMachine(MachineLimits):
     """A machine that can give any size."""
 

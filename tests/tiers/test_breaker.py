@@ -2,16 +2,9 @@
 
 import pytest
 
+from tests.tiers.rig import Clock
 from tiers.breaker import Breaker, BreakerState
 from tiers.errors import UnreachableError
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

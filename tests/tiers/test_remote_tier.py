@@ -7,20 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.tiers.proxy import Proxy
-from tests.tiers.rig import SLAB, Rig, block_bytes, config, content, keys_of, make_rig
+from tests.tiers.rig import SLAB, Clock, Rig, block_bytes, config, content, keys_of, make_rig
 from tests.tiers.valkey import ValkeyServer
 from tiers import LeaseState, RefusedError, Tier, TierConfig, WriteMode
 from tiers.remote import RemoteStore
 
 A, B, C = [1, 1, 1, 1], [2, 2, 2, 2], [3, 3, 3, 3]
 Build = Callable[..., Rig]
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ A plain one: `block_ids` (numbers or texts), all full, and optionally `tokens`, 
 import gzip
 import json
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -39,7 +40,7 @@ def _requests(path: Path) -> Iterator[Request]:
         is_gzip = file.read(2) == _GZIP_MAGIC
         file.seek(0)
         opened = cast(IO[bytes], gzip.GzipFile(fileobj=file)) if is_gzip else file
-        for number, line in enumerate(_lines(path, opened), start=1):
+        for number, line in _lines(path, opened):
             if not line.strip():
                 continue
             names, tokens = _request(f"{path}, line {number:,}", line)
@@ -49,10 +50,8 @@ def _requests(path: Path) -> Iterator[Request]:
             yield names, tokens
 
 
-def _lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
-    number = 0
-    while True:
-        number += 1
+def _lines(path: Path, file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    for number in count(1):
         try:
             line = file.readline(MAX_LINE_BYTES + 1)
         except (EOFError, gzip.BadGzipFile, OSError) as error:
@@ -61,7 +60,7 @@ def _lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
             return
         if len(line) > MAX_LINE_BYTES:
             raise TraceError(f"{path}, line {number:,}: longer than {MAX_LINE_BYTES:,} bytes.")
-        yield line
+        yield number, line
 
 
 def _request(where: str, line: bytes) -> Request:
