@@ -1,4 +1,4 @@
-"""The tiered prefix cache: a library on the standard library, numpy, torch, xxhash, psutil and redis.
+"""The tiered prefix cache: a library on the standard one, numpy, numba, torch, xxhash, psutil and redis.
 
 Knows nothing about models, requests' text, Django or Celery.
 """

@@ -13,7 +13,7 @@ from tiers.assembly import Parts, assemble
 from tiers.audit import audit
 from tiers.config import CacheConfig, TierChanges
 from tiers.errors import CapacityError
-from tiers.keys import BlockKey
+from tiers.keys import KEY_BYTES, BlockKey, chain_keys
 from tiers.lease import Lease
 from tiers.limits import MachineLimits
 from tiers.names import Tier
@@ -39,6 +39,7 @@ class TieredCache:
         memory: MachineLimits,
         on_transfer_done: Callable[[], None] = lambda: None,
     ) -> None:
+        chain_keys(bytes(KEY_BYTES), [0], 1)  # compiles, or loads what is compiled, before anybody waits
         self.config = config
         self.on_transfer_done = on_transfer_done
         self.prefill_seconds: PrefillSeconds = never_measured

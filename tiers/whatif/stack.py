@@ -8,17 +8,15 @@ numba. Memory follows the number of distinct blocks, not of accesses.
 from enum import StrEnum
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
 
+from tiers.books.compiled import Ints64 as Ints
+from tiers.books.compiled import entry
 from tiers.whatif.accesses import Accesses
 
 # Position of a block that was never touched before, or that follows one in its request.
 NEVER = np.int64(np.iinfo(np.int64).max)
 # Accesses between two looks at whether the times of last use have to be numbered anew.
 CHUNK_ACCESSES = 1 << 16
-
-Ints = NDArray[np.int64]
 
 
 class TouchOrder(StrEnum):
@@ -106,10 +104,11 @@ class RecencyStack:
             assert _count_before(self._tree, time) == expected[time], "the tree counts something else"
 
 
-@njit(cache=True)
-def _access(  # type: ignore[no-untyped-def]
-    block_ids, starts, tail_first, time_of, block_at, tree, now, num_touched, positions
-):
+@entry
+def _access(
+    block_ids: Ints, starts: Ints, tail_first: bool, time_of: Ints, block_at: Ints, tree: Ints, now: int,
+    num_touched: int, positions: Ints,
+) -> tuple[int, int]:  # fmt: skip
     for request in range(len(starts) - 1):
         first, end = starts[request], starts[request + 1]
         deepest = np.int64(0)
@@ -118,7 +117,7 @@ def _access(  # type: ignore[no-untyped-def]
             if time < 0 or deepest == NEVER:
                 deepest = NEVER
             else:
-                deepest = max(deepest, num_touched - _count_before(tree, time + 1))
+                deepest = max(deepest, np.int64(num_touched - _count_before(tree, time + 1)))
             positions[index] = deepest
         for step in range(end - first):
             block = block_ids[end - 1 - step if tail_first else first + step]
@@ -134,26 +133,26 @@ def _access(  # type: ignore[no-untyped-def]
     return now, num_touched
 
 
-@njit(cache=True)
-def _count_before(tree, time):  # type: ignore[no-untyped-def]
+@entry
+def _count_before(tree: Ints, time: int) -> int:
     """How many blocks were last used before `time`."""
-    total = np.int64(0)
+    total = 0
     while time > 0:
-        total += tree[time]
+        total += int(tree[time])
         time &= time - 1
     return total
 
 
-@njit(cache=True)
-def _add(tree, time, amount):  # type: ignore[no-untyped-def]
+@entry
+def _add(tree: Ints, time: int, amount: int) -> None:
     index = time + 1
     while index < len(tree):
         tree[index] += amount
         index += index & -index
 
 
-@njit(cache=True)
-def _tree_of(num_ones, num_times):  # type: ignore[no-untyped-def]
+@entry
+def _tree_of(num_ones: int, num_times: int) -> Ints:
     """The tree of `num_ones` ones and then zeros: node i counts the times (i − lowest bit of i, i]."""
     tree = np.empty(num_times + 1, np.int64)
     tree[0] = 0

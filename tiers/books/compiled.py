@@ -1,0 +1,53 @@
+"""How functions over integer arrays are compiled, and where the machine code is kept between starts.
+
+numba compiles at the first call (all of it: about as long as loading the model) and keeps an entry's code in a folder.
+It notices when the entry's own file changes, but not the files of the parts that are compiled into it. So the folder is
+named after all of them. Where no folder can be written, everything is compiled at every start.
+"""
+
+import os
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Ints32 = NDArray[np.int32]
+Ints64 = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _sources() -> str:
+    """A name for the state of every file from which something is compiled."""
+    root = Path(__file__).parents[1]
+    digest = blake2b(numba.__version__.encode(), digest_size=8)
+    for path in sorted(root.rglob("*.py")):
+        if path.parent.name in ("books", "policies", "whatif"):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _keep_code() -> None:
+    folder = os.environ.get("NUMBA_CACHE_DIR") or str(Path(__file__).parent / "__pycache__" / "numba")
+    vars(numba.config)["CACHE_DIR"] = str(Path(folder) / _sources())
+
+
+_keep_code()
+
+
+def entry(function: F) -> F:
+    """A function that Python calls: its code, with that of its parts, is kept between starts."""
+    try:
+        return cast(F, numba.njit(cache=True)(function))
+    except RuntimeError:  # nowhere to write to
+        return cast(F, numba.njit(function))
+
+
+def part(function: F) -> F:
+    """A function that is compiled into those that call it."""
+    return cast(F, numba.njit(function))
