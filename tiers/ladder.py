@@ -70,8 +70,11 @@ class Ladder:
         return bool(levels) and self._store(copy, levels)
 
     def store_hits(self, copies: Sequence[Copy | None]) -> None:
-        """Blocks in gpu were hit: tiers that wait for the n-th hit get those for which it was that."""
-        levels = [level for level in self._slower if level.is_selective]
+        """Blocks in gpu were hit: tiers that wait for the n-th hit get those for which it was that.
+
+        Tiers that write through get what they lack: each holds what was used last, so what-if can say what it serves.
+        """
+        levels = [level for level in self._slower if level.writes_through]
         for copy in copies if levels else ():
             if copy is not None and copy.is_valid:
                 self._store(copy, levels)

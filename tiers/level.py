@@ -91,10 +91,6 @@ class Level:
         """A block stays when it is read, besides the copy that goes up."""
         return self.writes_through
 
-    @property
-    def is_selective(self) -> bool:
-        return self.write_mode is WriteMode.WRITE_SELECTIVE and self.capacity_blocks > 0
-
     def takes(self, node: Node) -> bool:
         """Whether the block may come here at all: it was hit often enough, where that is asked for."""
         return self.write_mode is not WriteMode.WRITE_SELECTIVE or node.num_hits >= self.store_after_hits

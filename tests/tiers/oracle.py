@@ -50,9 +50,8 @@ class OracleHierarchy:
             self._pin(key)
         while len(self.order[0]) + num_blocks > self.sizes[0]:
             self._evict(0)
-        if self.mode is WriteMode.WRITE_SELECTIVE:
-            for key in [key for key in keys[: len(tiers)] if key not in loaded]:
-                self._store_through(key)
+        for key in [key for key in keys[: len(tiers)] if key not in loaded]:
+            self._store_through(key)
         self._rebalance()
         for key in loaded:
             self._store_through(key)

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.tiers.rig import EndlessMachine
@@ -53,6 +53,12 @@ def test_positions_give_the_hits_of_an_lru_cache_of_any_size(
 
 
 @given(prompts, st.integers(1, 9), st.integers(0, 9), MODES)
+@example(
+    [chain(*e) for e in [(1, 2, 0, 0), (0, 4, 0, 4), (1, 2, 0, 1), (0, 0, 0, 3), (0, 3, 0, 4), (1, 1, 0, 0)]],
+    2,
+    8,
+    WriteMode.WRITE_THROUGH,
+)
 def test_the_split_by_tier_is_that_of_the_real_tiers(
     requests: list[list[str]], spare: int, cpu: int, mode: WriteMode
 ) -> None:
