@@ -26,8 +26,10 @@ atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 ROOT = Path(__file__).parents[1]
 VALKEY_SOCKET = HOME / "test-valkey.sock"
 
-# Time says how busy the machine is, not whether the code is right.
-hypothesis.settings.register_profile("tierscope", deadline=None)
+# Time says how busy the machine is, not whether the code is right. The same examples each time, so that what fails is
+# the change at hand; `--hypothesis-profile=explore` looks at new ones.
+hypothesis.settings.register_profile("tierscope", deadline=None, derandomize=True, database=None)
+hypothesis.settings.register_profile("explore", deadline=None, max_examples=1000, print_blob=True)
 hypothesis.settings.load_profile("tierscope")
 
 for name in [name for name in os.environ if name.startswith("TIERSCOPE_")]:
