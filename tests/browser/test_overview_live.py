@@ -1,6 +1,7 @@
 """The overview while things change: sizes, sources that fall silent, engines that load, a stream that breaks."""
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -86,10 +87,10 @@ def test_a_server_that_goes_away_is_said_to_be_away_and_the_numbers_stay(visits:
 @pytest.mark.usefixtures("seeded")
 def test_a_session_that_ended_leads_to_the_login_and_back(visits: Visits) -> None:
     page = visits.overview()
-    page.context.clear_cookies()
     page.get_by_role("link", name="6 h", exact=True).click()
-    page.wait_for_url("**/login/?next=*")
-    assert "range%3D6h" in page.url
+    expect(page).to_have_url(re.compile("range=6h"))
+    page.context.clear_cookies()
+    expect(page).to_have_url(re.compile("/login/.next=.*range%3D6h"), timeout=POLLED)
     visits.watch.problems = [problem for problem in visits.watch.problems if "401" not in problem]
 
 

@@ -8,9 +8,18 @@ export function csrfToken() {
   return document.querySelector("[name=csrfmiddlewaretoken]")?.value ?? "";
 }
 
+let isLeaving = false;
+
+/** Once: charts ask side by side, and a second navigation would break off the first. */
+function leaveForLogin() {
+  if (isLeaving) return;
+  isLeaving = true;
+  location.assign(`/login/?next=${encodeURIComponent(location.pathname + location.search)}`);
+}
+
 async function answer(response) {
   if (response.status === 401) {
-    location.assign(`/login/?next=${encodeURIComponent(location.pathname + location.search)}`);
+    leaveForLogin();
     throw new ApiError("Your session has ended; log in again.");
   }
   const body = await response.json().catch(() => null);
