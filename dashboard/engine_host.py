@@ -17,6 +17,7 @@ from dashboard.jobs import Job
 from dashboard.models import TierSetting
 from dashboard.sizes import format_size
 from dashboard.streams import Event
+from dashboard.tenants import root_salt
 from engine.build import build_engine, resolve_device
 from engine.chat_template import ChatTemplateError
 from engine.defaults import default_tier_sizes
@@ -118,7 +119,8 @@ class EngineHost:
         """ "token" events and one "done"; "alive" whenever nothing happened for 3 s. Closing it aborts the request."""
         prompt = self._prompt(job)
         events: queue.SimpleQueue[TextEvent] = queue.SimpleQueue()
-        self._submit(GenerationRequest(job.run_id, prompt, self._sampling(job, len(prompt))), events)
+        salt = root_salt(job.tenant, job.cache_salt)
+        self._submit(GenerationRequest(job.run_id, prompt, self._sampling(job, len(prompt)), salt), events)
         try:
             for batch in _batches(events):
                 if text := "".join(event.text for event in batch if isinstance(event, TextDelta)):

@@ -26,6 +26,8 @@ class Job:
     prompt_token_ids: list[int] | None = None
     return_prompt_tokens: bool = False
     api_key_id: int | None = None
+    tenant: str = ""
+    cache_salt: str = ""
     attempt: int = field(default=1)
 
     @property

@@ -5,9 +5,19 @@ counted is an integer, so that sums are exact.
 """
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.utils import timezone
+
+from dashboard import tenants
+
+
+def validate_tenant(name: str) -> None:
+    try:
+        tenants.check_tenant(name)
+    except ValueError as error:
+        raise ValidationError(str(error), code="invalid") from None
 
 
 class CacheTier(models.TextChoices):
@@ -246,6 +256,7 @@ class RequestLog(models.Model):
     engine = models.CharField(max_length=64)
     model_name = models.CharField(max_length=200)
     api_key = models.ForeignKey("ApiKey", null=True, on_delete=models.SET_NULL)
+    tenant = models.CharField(max_length=tenants.MAX_LENGTH, blank=True, help_text="Empty for the common pool.")
     received_at = models.DateTimeField()
     finished_at = models.DateTimeField()
     prompt_tokens = models.PositiveIntegerField()
@@ -262,7 +273,7 @@ class RequestLog(models.Model):
 
     class Meta:
         ordering = ["-finished_at"]
-        indexes = [models.Index(fields=["finished_at"])]
+        indexes = [models.Index(fields=["finished_at"]), models.Index(fields=["tenant", "finished_at"])]
 
     def __str__(self) -> str:
         return self.request_id
@@ -272,6 +283,13 @@ class ApiKey(models.Model):
     """Who may send traffic. The key itself is shown once and stored as a SHA-256 hash."""
 
     name = models.CharField(max_length=100, unique=True)
+    tenant = models.CharField(
+        max_length=tenants.MAX_LENGTH,
+        blank=True,
+        validators=[validate_tenant],
+        help_text="Keys of one tenant reuse each other's prompts, and nobody else's. Keys without one share a common "
+        "pool.",
+    )
     prefix = models.CharField(max_length=12, editable=False)
     hashed_key = models.CharField(max_length=64, unique=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)

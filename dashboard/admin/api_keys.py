@@ -15,13 +15,14 @@ from dashboard.services.api_keys import create_api_key
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(admin.ModelAdmin[ApiKey]):
-    list_display = ["name", "shown_prefix", "is_active", "created_at", "last_used_at"]
-    list_filter = ["is_active"]
-    search_fields = ["name", "prefix"]
+    list_display = ["name", "tenant", "shown_prefix", "is_active", "created_at", "last_used_at"]
+    list_filter = ["is_active", "tenant"]
+    search_fields = ["name", "tenant", "prefix"]
     actions = ["revoke"]
 
     def get_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> Any:
-        return ["name", "shown_prefix", "is_active", "created_at", "last_used_at"] if obj else ["name"]
+        shown = ["name", "tenant", "shown_prefix", "is_active", "created_at", "last_used_at"]
+        return shown if obj else ["name", "tenant"]
 
     def get_readonly_fields(self, request: HttpRequest, obj: ApiKey | None = None) -> list[str]:
         return ["shown_prefix", "created_at", "last_used_at"] if obj else []
@@ -34,7 +35,7 @@ class ApiKeyAdmin(admin.ModelAdmin[ApiKey]):
         if change:
             super().save_model(request, obj, form, change)
             return
-        stored, plain = create_api_key(obj.name)
+        stored, plain = create_api_key(obj.name, obj.tenant)
         obj.pk, obj.prefix, obj.hashed_key = stored.pk, stored.prefix, stored.hashed_key
         # On this request only: the key is in no session, cookie, log or message, and a reload cannot show it again.
         request.plain_api_key = plain  # type: ignore[attr-defined]

@@ -13,6 +13,7 @@ class RequestLogAdmin(ReadOnlyMixin, admin.ModelAdmin[RequestLog]):
         "request_id",
         "engine",
         "model_name",
+        "tenant",
         "prompt_tokens",
         "hit_gpu_tokens",
         "hit_cpu_tokens",
@@ -23,7 +24,7 @@ class RequestLogAdmin(ReadOnlyMixin, admin.ModelAdmin[RequestLog]):
         "ttft",
         "finish_reason",
     ]
-    list_filter = ["engine", "model_name", "slowest_tier", "finish_reason", "api_key"]
+    list_filter = ["engine", "model_name", "slowest_tier", "finish_reason", "api_key", "tenant"]
     list_select_related = ["api_key"]
     search_fields = ["=request_id"]
     date_hierarchy = "finished_at"

@@ -18,9 +18,10 @@ from dashboard.services import api_keys
 
 @dataclass(frozen=True)
 class Caller:
-    """`api_key_id` is None for a session."""
+    """`api_key_id` is None for a session, which shares the common pool as keys without a tenant do."""
 
     api_key_id: int | None
+    tenant: str = ""
 
 
 async def authenticate(request: HttpRequest) -> Caller:
@@ -35,13 +36,13 @@ async def _by_key(header: str) -> Caller:
     scheme, _, key = header.partition(" ")
     if scheme.lower() != "bearer" or not key.strip():
         raise ApiError(401, "The Authorization header has to read “Bearer” and an API key.", code="invalid_api_key")
-    pk = await sync_to_async(_find_and_record, thread_sensitive=False)(key.strip())
-    if pk is None:
+    caller = await sync_to_async(_find_and_record, thread_sensitive=False)(key.strip())
+    if caller is None:
         raise ApiError(401, "This API key is unknown or was revoked.", code="invalid_api_key")
-    return Caller(pk)
+    return caller
 
 
-def _find_and_record(key: str) -> int | None:
+def _find_and_record(key: str) -> Caller | None:
     """In one of the process's few long-lived threads, which keep their database connection: 1 ms less than in Django's
     thread for each request, which opens its own.
     """
@@ -50,7 +51,7 @@ def _find_and_record(key: str) -> int | None:
     if api_key is None:
         return None
     api_keys.record_use(api_key, timezone.now())
-    return api_key.pk
+    return Caller(api_key.pk, api_key.tenant)
 
 
 async def _session_user(request: HttpRequest) -> AbstractBaseUser | AnonymousUser:

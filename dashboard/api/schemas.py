@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 MAX_STOPS = 4
 MAX_STOP_LENGTH = 256
+MAX_SALT_LENGTH = 256
 MAX_NUMBER = 2**31 - 1  # above any context length or vocabulary
 
 # Fields that would change the answer if they were honoured, and the values at which they change nothing.
@@ -93,6 +94,9 @@ class _Completion(_Strict):
     seed: int | None = Field(None, ge=-(2**63), lt=2**63)
     stop: Text | list[Text] | None = None
     max_tokens: int | None = Field(None, ge=1, le=MAX_NUMBER)
+    cache_salt: Text | None = Field(
+        None, description="Only prompts with the same salt, of the same tenant, reuse each other's blocks."
+    )
     tierscope: Extension = Extension()
 
     @model_validator(mode="before")
@@ -115,6 +119,13 @@ class _Completion(_Strict):
             raise ValueError(
                 f"“stop” has to be a string or a list of up to {MAX_STOPS}, each of 1 to {MAX_STOP_LENGTH} characters."
             )
+        return value
+
+    @field_validator("cache_salt", mode="before")
+    @classmethod
+    def _short_salt(cls, value: Any) -> Any:
+        if value is not None and not (isinstance(value, str) and 1 <= len(value) <= MAX_SALT_LENGTH):
+            raise ValueError(f"“cache_salt” has to be a string of 1 to {MAX_SALT_LENGTH} characters.")
         return value
 
     def stops(self) -> list[str]:

@@ -59,6 +59,8 @@ async def _answer(request: HttpRequest, body: ChatRequest | CompletionRequest, *
         received_at=received_at,
         return_prompt_tokens=body.tierscope.return_prompt_tokens,
         api_key_id=caller.api_key_id,
+        tenant=caller.tenant,
+        cache_salt=body.cache_salt or "",
         **body.job_fields(),
     )
     shape = Shape(

@@ -11,15 +11,20 @@ from django.db.models import Q
 
 from dashboard.models import ApiKey
 from dashboard.secret_files import read_or_create
+from dashboard.tenants import check_tenant
 
 DEFAULT_KEY_NAME = "default"
 _USED_EVERY = timedelta(minutes=1)
 
 
-def create_api_key(name: str) -> tuple[ApiKey, str]:
-    """The stored row and the key itself, which nobody can read again. Raises ValueError when the name is taken."""
+def create_api_key(name: str, tenant: str = "") -> tuple[ApiKey, str]:
+    """The stored row and the key itself, which nobody can read again.
+
+    Raises ValueError when the name is taken or the tenant is no name of one.
+    """
+    check_tenant(tenant)
     key = new_key()
-    return _store(name, key), key
+    return _store(name, key, tenant), key
 
 
 def find_api_key(key: str) -> ApiKey | None:
@@ -58,9 +63,9 @@ def hash_key(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-def _store(name: str, key: str) -> ApiKey:
+def _store(name: str, key: str, tenant: str = "") -> ApiKey:
     try:
         with transaction.atomic():
-            return ApiKey.objects.create(name=name, prefix=key[:9], hashed_key=hash_key(key))
+            return ApiKey.objects.create(name=name, tenant=tenant, prefix=key[:9], hashed_key=hash_key(key))
     except IntegrityError:
         raise ValueError(f"There is an API key named “{name}” already; choose another name.") from None

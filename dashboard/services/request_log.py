@@ -29,6 +29,7 @@ def _fields(job: Job, engine: str, done: Mapping[str, Any]) -> dict[str, Any]:
         "engine": engine,
         "model_name": job.model,
         "api_key_id": _existing_key(job.api_key_id),
+        "tenant": job.tenant,
         "received_at": datetime.fromtimestamp(job.received_at, UTC),
         "finished_at": datetime.fromtimestamp(time.time(), UTC),
         "prompt_tokens": usage["prompt_tokens"],

@@ -9,8 +9,9 @@ from django.shortcuts import render
 from dashboard.charts.palette import COMPUTED, LOOKS
 from dashboard.charts.words import ago, duration
 from dashboard.models import CacheTier, RequestLog
-from dashboard.selectors.present import engines_and_models
+from dashboard.selectors.present import engines_and_models, tenants
 from dashboard.selectors.requests import request_page
+from dashboard.tenants import shown
 
 _TIERS = (CacheTier.GPU, CacheTier.CPU, CacheTier.DISK, CacheTier.REMOTE)
 _LONGEST_NAME = 200
@@ -18,17 +19,20 @@ _LONGEST_NAME = 200
 
 def requests(request: HttpRequest) -> HttpResponse:
     """One page of the log, newest first; the filters are in the address. A page number that is none means the first."""
-    filters = {name: request.GET.get(name, "")[:_LONGEST_NAME] for name in ("engine", "model", "tier")}
+    filters = {name: request.GET.get(name, "")[:_LONGEST_NAME] for name in ("engine", "model", "tier", "tenant")}
     asked = _number(request.GET.get("page", ""))
     page = request_page(
         asked,
         engine=filters["engine"] or None,
         model_name=filters["model"] or None,
         slowest_tier=filters["tier"] or None,
+        tenant=filters["tenant"] or None,
     )
     now = time.time()
     context = engines_and_models() | {
         "filters": filters,
+        "is_filtered": any(filters.values()),
+        "tenants": tenants(),
         "tiers": [*_TIERS, "none"],
         "rows": [_row(logged, now) for logged in page.rows],
         "page": page.number,
@@ -54,6 +58,7 @@ def _row(logged: RequestLog, now: float) -> dict[str, Any]:
     parts = _parts(logged)
     return {
         "logged": logged,
+        "tenant": shown(logged.tenant),
         "ago": ago(now - logged.finished_at.timestamp()),
         "parts": [part for part in parts if part["tokens"]],
         "words": ", ".join(f"{part['tokens']:,} {part['origin']}" for part in parts if part["tokens"]),

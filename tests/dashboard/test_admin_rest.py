@@ -53,6 +53,21 @@ def test_a_new_key_is_shown_exactly_once_and_stored_as_a_hash_only(admin: Client
     assert plain not in str(dict(admin.session)) + str(admin.cookies)
 
 
+def test_a_key_gets_its_tenant_when_it_is_made_and_may_change_it_later(admin: Client) -> None:
+    admin.post(f"{KEYS}add/", {"name": "grafana", "tenant": "acme"})
+    stored = ApiKey.objects.get()
+    assert stored.tenant == "acme"
+    admin.post(f"{KEYS}{stored.pk}/change/", {"name": "grafana", "tenant": "", "is_active": "on"})
+    stored.refresh_from_db()
+    assert stored.tenant == ""
+
+
+def test_a_tenant_that_is_none_is_refused_in_a_sentence(admin: Client) -> None:
+    page = admin.post(f"{KEYS}add/", {"name": "grafana", "tenant": "other"}).content.decode()
+    assert "“other” is what pages call a group of requests; choose another name." in page
+    assert not ApiKey.objects.exists()
+
+
 def test_a_reload_of_the_page_that_showed_the_key_makes_no_second_key(admin: Client) -> None:
     admin.post(f"{KEYS}add/", {"name": "grafana"})
     page = admin.post(f"{KEYS}add/", {"name": "grafana"}).content.decode()

@@ -80,3 +80,11 @@ def test_the_command_prints_the_key_and_refuses_a_taken_name(capsys: pytest.Capt
     assert find_api_key(capsys.readouterr().out.strip()) is not None
     with pytest.raises(CommandError, match="choose another name"):
         call_command("createapikey", "search team")
+
+
+def test_the_command_gives_a_key_its_tenant_and_refuses_what_is_none() -> None:
+    call_command("createapikey", "acme 1", tenant="acme")
+    assert ApiKey.objects.get().tenant == "acme"
+    with pytest.raises(CommandError, match="“Acme Inc” is no tenant"):
+        call_command("createapikey", "acme 2", tenant="Acme Inc")
+    assert ApiKey.objects.count() == 1

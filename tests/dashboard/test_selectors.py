@@ -12,15 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dashboard import valkey
-from dashboard.models import EngineRun, Retention, Series, Source, TierChange
+from dashboard.models import EngineRun, RequestLog, Retention, Series, Source, TierChange
 from dashboard.selectors.latency import quantile, ttft_series
 from dashboard.selectors.marks import size_changes
 from dashboard.selectors.period import MAX_STEPS, Period, PeriodError, between, last
-from dashboard.selectors.present import engines_and_models, freshness, has_traffic
+from dashboard.selectors.present import engines_and_models, freshness, has_traffic, tenants
 from dashboard.selectors.requests import request_page
 from dashboard.selectors.residency import residency_series
 from dashboard.selectors.tokens import hit_rate_series, rates, token_series
 from dashboard.selectors.totals import totals
+from dashboard.services.api_keys import create_api_key
 from dashboard.services.buckets import Amount, add_amounts
 from dashboard.services.recording import record
 from dashboard.services.sources import ensure_embedded
@@ -212,6 +213,23 @@ def test_freshness_tells_when_a_source_was_last_read_and_an_engine_last_seen() -
 def test_the_request_log_is_paged_within_bounds() -> None:
     page = request_page(-3, size=10**9)
     assert (page.rows, page.number, page.has_next) == ([], 1, False)
+
+
+def test_the_request_log_can_be_narrowed_to_a_tenant_or_to_those_without_one() -> None:
+    seed_requests(3)
+    first = RequestLog.objects.order_by("pk")[0]
+    RequestLog.objects.filter(pk=first.pk).update(tenant="acme")
+    assert [row.pk for row in request_page(tenant="acme").rows] == [first.pk]
+    assert len(request_page(tenant="common").rows) == 2
+    assert request_page(tenant="umbrella").rows == []
+
+
+def test_tenants_are_listed_after_the_common_pool_once_there_is_any() -> None:
+    create_api_key("default")
+    assert tenants() == []
+    for name, tenant in (("b1", "umbrella"), ("a1", "acme"), ("a2", "acme")):
+        create_api_key(name, tenant)
+    assert tenants() == ["common", "acme", "umbrella"]
 
 
 def test_a_page_behind_the_last_is_the_last() -> None:

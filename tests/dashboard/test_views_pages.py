@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from dashboard.models import RequestLog
+from dashboard.services.api_keys import create_api_key
 from tests.dashboard.seeded import MODEL, lively, seed_requests
 
 pytestmark = pytest.mark.django_db
@@ -133,6 +134,19 @@ def test_the_request_log_can_be_narrowed_to_the_slowest_tier(browser: Client) ->
     found = text(browser, "/requests/?tier=disk")
     of_disk = RequestLog.objects.filter(slowest_tier="disk")
     assert all((logged.request_id in found) == (logged in of_disk) for logged in RequestLog.objects.all())
+
+
+def test_the_request_log_shows_tenants_and_can_be_narrowed_to_one_once_there_is_any(browser: Client) -> None:
+    seed_requests(3)
+    assert "Tenant" not in text(browser, "/requests/")
+    create_api_key("a", "acme")
+    first = RequestLog.objects.order_by("pk")[0]
+    RequestLog.objects.filter(pk=first.pk).update(tenant="acme")
+    found = text(browser, "/requests/?tenant=acme")
+    assert "<option selected>acme</option>" in found
+    assert '<td role="cell" class="muted" data-label="Tenant">acme</td>' in found
+    assert found.count("<time ") == 1
+    assert text(browser, "/requests/?tenant=common").count("<time ") == 2
 
 
 @pytest.mark.parametrize("query", ["page=x", "page=-1", "page=99999999999", "page=0", "engine=" + "x" * 999])

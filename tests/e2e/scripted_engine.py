@@ -1,6 +1,7 @@
 """An engine worker that answers by script, for tests of everything between the client and the engine.
 
-The last message is JSON: {"words": n, "pause": seconds between two, "wait": seconds before the first, "fail": why}.
+The last message is JSON: {"words": n, "pause": seconds between two, "wait": seconds before the first, "fail": why};
+with "pool" each word is the tenant and the salt of the request.
 Everything else is the product's own: Celery, streams, publisher, control thread.
 """
 
@@ -46,7 +47,8 @@ class ScriptedHost:
             if job.run_id in self.aborted:
                 reason = "abort"
                 break
-            yield {"type": "token", "text": f"w{number} "}
+            word = json.dumps([job.tenant, job.cache_salt]) if script.get("pool") else f"w{number} "
+            yield {"type": "token", "text": word}
             num_sent += 1
             with self.changed:
                 self.num_words += 1

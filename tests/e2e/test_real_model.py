@@ -78,6 +78,22 @@ def test_the_model_knows_the_capital_of_france(stack: Stack) -> None:
     assert answer.choices[0].finish_reason in ("stop", "length")
 
 
+def test_two_tenants_or_two_salts_share_no_prompt(stack: Stack) -> None:
+    acme, umbrella = (stack.manage("createapikey", name, "--tenant", name) for name in ("acme", "umbrella"))
+    prompt = "The rain in Spain stays mainly in the plain. " * 8
+
+    def hits(key: str, **salt: str) -> int:
+        client = openai.OpenAI(base_url=f"{stack.base_url}/v1", api_key=key, max_retries=0, timeout=240)
+        name = client.models.list().data[0].id
+        answer = client.completions.create(model=name, prompt=prompt, max_tokens=1, temperature=0, extra_body=salt)
+        told: dict[str, int] = answer.model_dump()["usage"]["tierscope"]["hit_tokens"]
+        return sum(told.values())
+
+    assert [hits(stack.api_key), hits(acme), hits(umbrella), hits(acme, cache_salt="s")] == [0] * 4
+    assert hits(stack.api_key, cache_salt='["acme", "s"]') == 0
+    assert min(hits(stack.api_key), hits(acme), hits(umbrella), hits(acme, cache_salt="s")) > 64
+
+
 def test_the_same_prompt_is_read_from_gpu_and_gives_the_same_text(stack: Stack) -> None:
     first = ask(stack, "Name three colours.")
     second = ask(stack, "Name three colours.", extra_body={"tierscope": {"return_prompt_tokens": True}})

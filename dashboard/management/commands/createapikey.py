@@ -13,10 +13,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", help="who will use it, for example “ci” or “search team”")
+        parser.add_argument("--tenant", default="", help="whose prompts it may reuse; without one the common pool's")
 
-    def handle(self, *args: Any, name: str, **options: Any) -> None:
+    def handle(self, *args: Any, name: str, tenant: str, **options: Any) -> None:
         try:
-            _, key = create_api_key(name)
+            _, key = create_api_key(name, tenant)
         except ValueError as error:
             raise CommandError(str(error)) from None
         self.stdout.write(key)
