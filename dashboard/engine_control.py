@@ -1,4 +1,4 @@
-"""What admins and clients ask of a running engine: sizes, clears, aborts. Two threads in the engine worker.
+"""What admins and clients ask of a running engine: sizes, modes, clears, aborts. Two threads in the engine worker.
 
 The database says what each tier should be; the bell in Valkey only says "look now". Knows nothing about texts.
 """
@@ -16,7 +16,8 @@ from django.utils import timezone
 
 from dashboard import valkey
 from dashboard.models import TierSetting
-from dashboard.services.tiers import record_applied, record_cleared
+from dashboard.services.tiers import Wish, record_applied, record_cleared
+from dashboard.tier_modes import Modes
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +36,14 @@ class Controllable(Protocol):
         """Empty, or the sentence that says why the old size stays."""
         ...
 
-    def configure(self, tier: str, *, policy: str, write_mode: str) -> None: ...
+    def modes(self, tier: str) -> Modes:
+        """What it runs with (tier_modes.py)."""
+        ...
+
+    def configure(self, tier: str, modes: Modes) -> str:
+        """As resize does."""
+        ...
+
     def clear(self, tier: str) -> int: ...
     def abort(self, run_id: str) -> None: ...
     def block_bytes(self, tier: str) -> int: ...
@@ -46,7 +54,6 @@ class Controller:
         self._host = host
         self._connect = connect
         self._stopped = threading.Event()
-        self._configured: dict[str, tuple[str, str]] = {}
         self._threads = [
             threading.Thread(target=self._guarded, args=(self._control,), name="control", daemon=True),
             threading.Thread(target=self._guarded, args=(self._listen_for_aborts,), name="aborts", daemon=True),
@@ -69,13 +76,13 @@ class Controller:
             self._apply(row, capacities[row.cache_tier])
 
     def _apply(self, row: TierSetting, capacity_bytes: int) -> None:
-        reason = ""
+        wish, reasons = Wish.of(row), []
         if not self._is_size(row.cache_tier, row.desired_bytes, capacity_bytes):
-            reason = self._host.resize(row.cache_tier, row.desired_bytes)
+            reasons.append(self._host.resize(row.cache_tier, row.desired_bytes))
             capacity_bytes = self._host.capacities()[row.cache_tier]
-        if self._configured.get(row.cache_tier) != (row.policy, row.write_mode):
-            self._host.configure(row.cache_tier, policy=row.policy, write_mode=row.write_mode)
-            self._configured[row.cache_tier] = (row.policy, row.write_mode)
+        if self._host.modes(row.cache_tier) != wish.modes:
+            reasons.append(self._host.configure(row.cache_tier, wish.modes))
+        reason = " ".join(filter(None, reasons))
         if (row.applied_bytes, row.reason) != (capacity_bytes, reason):
             record_applied(row.engine, row.cache_tier, capacity_bytes, reason, timezone.now())
 

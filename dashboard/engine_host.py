@@ -18,6 +18,7 @@ from dashboard.models import TierSetting
 from dashboard.sizes import format_size
 from dashboard.streams import Event
 from dashboard.tenants import root_salt
+from dashboard.tier_modes import Modes, modes_in_words, modes_of
 from engine.build import build_engine, resolve_device
 from engine.chat_template import ChatTemplateError
 from engine.defaults import default_tier_sizes
@@ -29,7 +30,7 @@ from engine.sampling import SamplingParams
 from engine.stats import EngineSnapshot
 from engine.text import TextDelta, TextEvent, TextFinished, TextGenerator
 from engine.tokenizer import StreamDecoder
-from tiers import MachineLimits, Policy, RefusedError, Tier, TierConfig, TierStats, WriteMode
+from tiers import LoadChoice, MachineLimits, Policy, RefusedError, Tier, TierConfig, TierStats, WriteMode
 from tiers.block_format import stored_bytes
 
 __all__ = ["EngineHost", "EngineSnapshot", "load_host"]
@@ -110,6 +111,7 @@ class EngineHost:
         self._texts = TextGenerator(engine, loaded)
         self._slab = loaded.model.slab(engine.config.block_size)
         self._stored_bytes = stored_bytes(self._slab)
+        self._modes = {config.tier.value: modes_of(config) for config in engine.config.tiers}
         self._exposition = Exposition(
             EngineCollector(engine.snapshot, engine=name, model_name=loaded.name, block_size=engine.config.block_size)
         )
@@ -154,9 +156,23 @@ class EngineHost:
             return str(refused)
         return ""
 
-    def configure(self, tier: str, *, policy: str, write_mode: str) -> None:
-        done = self._engine.configure(Tier(tier), policy=Policy(policy), write_mode=WriteMode(write_mode))
-        done.result(_COMMAND_SECONDS)
+    def modes(self, tier: str) -> Modes:
+        return self._modes[tier]
+
+    def configure(self, tier: str, modes: Modes) -> str:
+        """All of them or, with the sentence that says why, none."""
+        try:
+            self._engine.configure(
+                Tier(tier),
+                policy=Policy(modes["policy"]),
+                write_mode=WriteMode(modes["write_mode"]),
+                store_after_hits=modes["store_after_hits"],
+                load=LoadChoice(modes["load"]),
+            ).result(_COMMAND_SECONDS)
+        except (RefusedError, ValueError) as refused:
+            return f"{refused} The tier goes on with {modes_in_words(tier, self._modes[tier])}."
+        self._modes[tier] = modes
+        return ""
 
     def clear(self, tier: str) -> int:
         return self._engine.clear(Tier(tier)).result(_COMMAND_SECONDS)
@@ -179,6 +195,7 @@ class EngineHost:
             "resident_tokens": stats.resident_tokens,
             "resident_blocks": stats.resident_blocks,
             "block_bytes": self.block_bytes(tier),
+            "modes": self._modes.get(tier, {}),
         }
         if stats.is_configured:
             told["max_bytes"], told["max_reason"] = self._engine.largest_size(tier)

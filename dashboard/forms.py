@@ -3,6 +3,7 @@
 Knows what an engine can give (its live state), never how a size is applied.
 """
 
+from dataclasses import astuple
 from typing import Any
 
 from django import forms
@@ -15,8 +16,10 @@ from dashboard.services.sources import check_not_ours, check_url
 from dashboard.services.tiers import Wish
 from dashboard.sizes import exact_size, format_size, parse_size
 from dashboard.sources.http import fetch
+from dashboard.tier_modes import MODES, modes_in_words
 
 _SALT = "dashboard.tiersetting.seen"
+_SLOWER_ONLY = [name for name in MODES if name != "policy"]
 
 
 class SizeField(forms.CharField):
@@ -49,25 +52,25 @@ class TierSettingForm(forms.ModelForm[TierSetting]):
 
     class Meta:
         model = TierSetting
-        fields = ["policy", "write_mode"]
+        fields = MODES
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.stored = Wish.of(self.instance)
         self.initial["size"] = self.stored.desired_bytes
-        self.initial["seen"] = signing.dumps(
-            [self.stored.desired_bytes, self.stored.policy, self.stored.write_mode], salt=_SALT
-        )
+        self.initial["seen"] = signing.dumps(astuple(self.stored), salt=_SALT)
         if self.instance.cache_tier == CacheTier.GPU:
-            # A block is computed in the GPU tier: there is no moment at which it would be written there.
-            self.fields.pop("write_mode", None)
+            # A block is computed in the GPU tier: there is no moment at which it would be written there or read from.
+            for name in _SLOWER_ONLY:
+                self.fields.pop(name, None)
             self.fields["size"].help_text = "Like 2 GiB or 512 MiB. Attention reads from here, so it cannot be zero."
 
     @property
     def wish(self) -> Wish:
         """What the author wants. Valid forms only."""
         data = self.cleaned_data
-        return Wish(data["size"], data["policy"], data.get("write_mode", self.stored.write_mode))
+        modes: dict[str, Any] = {name: data.get(name, stored) for name, stored in self.stored.modes.items()}
+        return Wish(data["size"], **modes)
 
     def clean_size(self) -> int:
         num_bytes: int = self.cleaned_data["size"]
@@ -83,8 +86,8 @@ class TierSettingForm(forms.ModelForm[TierSetting]):
         if self._seen() != self.stored:
             raise forms.ValidationError(
                 "Somebody else changed this tier while this page was open, so nothing was saved. "
-                f"It is now {exact_size(self.stored.desired_bytes)}, {self.stored.policy}, {self.stored.write_mode}: "
-                "open the page again and decide anew.",
+                f"It is now {exact_size(self.stored.desired_bytes)}, "
+                f"{modes_in_words(self.instance.cache_tier, self.stored.modes)}: open the page again and decide anew.",
                 code="changed_meanwhile",
             )
         if self._lacks_confirmation():

@@ -11,6 +11,7 @@ from django.db import models
 from django.utils import timezone
 
 from dashboard import tenants
+from dashboard.tier_modes import MAX_STORE_AFTER_HITS
 
 
 def validate_tenant(name: str) -> None:
@@ -205,6 +206,11 @@ class TierSetting(models.Model):
     class WriteMode(models.TextChoices):
         WRITE_BACK = "write_back", "Write back: store when evicted"
         WRITE_THROUGH = "write_through", "Write through: store when filled"
+        WRITE_SELECTIVE = "write_selective", "Write selective: store once used again"
+
+    class Load(models.TextChoices):
+        ALWAYS = "always", "Always"
+        WHEN_CHEAPER = "when_cheaper", "When cheaper than computing"
 
     engine = models.CharField(max_length=64)
     cache_tier = models.CharField(max_length=16, choices=CacheTier)
@@ -217,6 +223,19 @@ class TierSetting(models.Model):
         "used only once.",
     )
     write_mode = models.CharField(max_length=16, choices=WriteMode, default=WriteMode.WRITE_BACK)
+    store_after_hits = models.PositiveSmallIntegerField(
+        "store at hit number",
+        default=2,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_STORE_AFTER_HITS)],
+        help_text="With write selective only: a block is stored here when it is hit for this time.",
+    )
+    load = models.CharField(
+        "load from here",
+        max_length=16,
+        choices=Load,
+        default=Load.ALWAYS,
+        help_text="“When cheaper” computes blocks that lie here where that takes less time, by what both took lately.",
+    )
     applied_bytes = models.BigIntegerField(null=True, editable=False)
     applied_at = models.DateTimeField(null=True, editable=False)
     reason = models.TextField(blank=True, editable=False, help_text="Why applied differs from desired.")
@@ -231,11 +250,13 @@ class TierSetting(models.Model):
 
 
 class TierChange(models.Model):
-    """The history of sizes, policies, write modes and clears: author and time, and the marks on the charts."""
+    """The history of sizes, modes and clears: author and time, and the marks on the charts."""
+
+    _ACTIONS = [(v, v) for v in ("resize", "policy", "write_mode", "load", "clear")]
 
     engine = models.CharField(max_length=64)
     cache_tier = models.CharField(max_length=16, choices=CacheTier)
-    action = models.CharField(max_length=16, choices=[(v, v) for v in ("resize", "policy", "write_mode", "clear")])
+    action = models.CharField(max_length=16, choices=[*_ACTIONS, ("store_after_hits", "store")])
     old_value = models.CharField(max_length=64, blank=True)
     new_value = models.CharField(max_length=64, blank=True)
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)

@@ -19,6 +19,7 @@ from dashboard.models import CacheTier, TierSetting
 from dashboard.selectors.tier_states import change_in_words, panel, tier_state
 from dashboard.services import tiers
 from dashboard.sizes import exact_size
+from dashboard.tier_modes import MODES
 
 _LIST = "admin:dashboard_tiersetting_changelist"
 
@@ -39,9 +40,8 @@ class TierSettingAdmin(admin.ModelAdmin[TierSetting]):
         return {}
 
     def get_fields(self, request: HttpRequest, obj: TierSetting | None = None) -> Any:
-        shown = ["size", "policy", "write_mode"]
-        if obj and obj.cache_tier == CacheTier.GPU:
-            shown.remove("write_mode")
+        is_gpu = obj is not None and obj.cache_tier == CacheTier.GPU
+        shown = ["size", "policy"] if is_gpu else ["size", *MODES]
         return [*shown, "confirmed", "seen"] if self.has_change_permission(request, obj) else shown
 
     @admin.display(description="size")

@@ -77,8 +77,9 @@ def _judge_loads(tier: TierCost, costs: Costs) -> tuple[Kind, str]:
     if load > compute:
         return Kind.COSTS, (
             f"Loads are slower than computing: 1,000 tokens take {_thousand(load)} to load and {_thousand(compute)} to "
-            f"compute. Its hits cost about {words.duration(-tier.saved_seconds)} more than they saved. Give the tier a "
-            "faster disk or network, or switch it off (size 0)."
+            f"compute. Its hits cost about {words.duration(-tier.saved_seconds)} more than they saved. Load "
+            "from it only when that is cheaper (in the admin), give it a faster disk or network, or switch it off "
+            "(size 0)."
         )
     return Kind.PAYS, (
         f"Pays: loading is {_times(compute / load)} as fast as computing; its hits saved about "
@@ -101,7 +102,7 @@ def _remarks(tier: TierCost, costs: Costs) -> Iterator[str]:
         yield _missed(tier, missed, prefill_rate(costs))
     if tier.loaded_blocks and tier.stored_blocks and tier.stored_blocks > _HARDLY_READ * tier.loaded_blocks:
         yield (
-            f"Of {tier.stored_blocks:,} stored blocks {tier.loaded_blocks:,} were read: in write mode write_selective "
+            f"Of {tier.stored_blocks:,} stored blocks {tier.loaded_blocks:,} were read: in mode “write selective” "
             "only what is used again would be stored."
         )
     if tier.skipped_tokens:

@@ -28,6 +28,7 @@ class LiveTier:
     min_reason: str = ""
     reason: str = ""
     warning: str = ""
+    modes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dashboard.models import CacheTier, TierChange, TierSetting
 from dashboard.selectors.engines import Fleet, LiveEngine, LiveTier, fleet
 from dashboard.selectors.resizes import large_factor
 from dashboard.sizes import format_size
+from dashboard.tier_modes import modes_in_words, modes_of
 from dashboard.zone import in_words
 
 UNKNOWN = "–"
@@ -32,8 +33,8 @@ class TierState:
     resident_blocks: str
     maximum: str
     maximum_reason: str
-    policy: str
-    write_mode: str
+    modes: str
+    applied_modes: str
     state: str  # applied, pending, shrinking, differs, loading, failed, offline, unknown
     note: str
     last_change: str
@@ -101,8 +102,8 @@ def _tier_state(setting: TierSetting, alive: Fleet, changes: dict[tuple[str, str
         resident_blocks=_count(live.resident_blocks if live else None),
         maximum=_size(live.max_bytes if live else None),
         maximum_reason=live.max_reason if live else "",
-        policy=setting.get_policy_display(),
-        write_mode=setting.get_write_mode_display() if setting.cache_tier != CacheTier.GPU else "",
+        modes=modes_in_words(setting.cache_tier, modes_of(setting)),
+        applied_modes=_running_modes(setting.cache_tier, live),
         state=state,
         note=note,
         last_change=_words(changes.get((setting.engine, setting.cache_tier))),
@@ -124,7 +125,8 @@ def _difference(
     if setting.reason or live.reason:
         return "differs", setting.reason or live.reason
     # Whole blocks only: a size that holds as many blocks as what was asked for is what was asked for.
-    if abs(setting.desired_bytes - _applied_bytes(setting, live)) >= max(live.block_bytes or 0, 1):
+    is_size = abs(setting.desired_bytes - _applied_bytes(setting, live)) < max(live.block_bytes or 0, 1)
+    if not is_size or live.modes not in ({}, modes_of(setting)):
         return "pending", "Being applied."
     if live.used_bytes > live.capacity_bytes:
         return "shrinking", SHRINKING
@@ -134,6 +136,10 @@ def _difference(
 def _applied_bytes(setting: TierSetting, live: LiveTier) -> int:
     """What the engine's worker wrote down when it applied it: up to a second newer than what it publishes."""
     return live.capacity_bytes if setting.applied_bytes is None else setting.applied_bytes
+
+
+def _running_modes(tier: str, live: LiveTier | None) -> str:
+    return (modes_in_words(tier, live.modes) if live else "") or UNKNOWN
 
 
 def _headline(alive: Fleet, name: str) -> str:

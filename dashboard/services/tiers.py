@@ -1,4 +1,4 @@
-"""Every write of what tiers should be: sizes, policies, write modes, clears, and their history.
+"""Every write of what tiers should be: sizes, modes, clears, and their history.
 
 Knows nothing about forms or HTTP, nor how an engine resizes: it stores the wish and rings the engine's bell.
 """
@@ -6,7 +6,7 @@ Knows nothing about forms or HTTP, nor how an engine resizes: it stores the wish
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 
 import redis
@@ -16,6 +16,7 @@ from django.db import transaction
 from dashboard import valkey
 from dashboard.models import TierChange, TierSetting
 from dashboard.sizes import exact_size, format_size
+from dashboard.tier_modes import Modes, modes_of
 
 logger = logging.getLogger(__name__)
 
@@ -34,10 +35,16 @@ class Wish:
     desired_bytes: int
     policy: str
     write_mode: str
+    store_after_hits: int
+    load: str
 
     @classmethod
     def of(cls, setting: TierSetting) -> "Wish":
-        return cls(setting.desired_bytes, setting.policy, setting.write_mode)
+        return cls(**{field.name: getattr(setting, field.name) for field in fields(cls)})
+
+    @property
+    def modes(self) -> Modes:
+        return modes_of(self)
 
 
 class ChangedMeanwhileError(Exception):
@@ -67,16 +74,8 @@ def change(*, setting_id: int, seen: Wish, wish: Wish, author: User | None, now:
     if wish == seen:
         return []
     with transaction.atomic():
-        same = TierSetting.objects.filter(
-            pk=setting_id, desired_bytes=seen.desired_bytes, policy=seen.policy, write_mode=seen.write_mode
-        )
-        if not same.update(
-            desired_bytes=wish.desired_bytes,
-            policy=wish.policy,
-            write_mode=wish.write_mode,
-            reason="",
-            changed_at=now,
-        ):
+        same = TierSetting.objects.filter(pk=setting_id, **asdict(seen))
+        if not same.update(**asdict(wish), reason="", changed_at=now):
             raise ChangedMeanwhileError
         setting = TierSetting.objects.get(pk=setting_id)
         changes = TierChange.objects.bulk_create(_changes(setting, seen, wish, author, now))
@@ -107,6 +106,8 @@ def _changes(setting: TierSetting, seen: Wish, wish: Wish, author: User | None, 
         "resize": _sizes(seen.desired_bytes, wish.desired_bytes),
         "policy": (seen.policy, wish.policy),
         "write_mode": (seen.write_mode, wish.write_mode),
+        "store_after_hits": (f"at hit {seen.store_after_hits}", f"at hit {wish.store_after_hits}"),
+        "load": (seen.load, wish.load),
     }
     return [
         TierChange(

@@ -10,6 +10,7 @@ from dashboard.selectors import present
 from dashboard.selectors.engines import Fleet, LiveEngine, LiveTier, fleet
 from dashboard.selectors.tier_states import SHRINKING
 from dashboard.sizes import format_size
+from dashboard.tier_modes import modes_in_words
 
 # An engine that starts again is away for half a minute while its model loads.
 _UNSEEN_SECONDS = 45
@@ -61,6 +62,7 @@ def _tier(name: str, live: LiveTier) -> dict[str, Any]:
         "tier": name,
         "size_text": _size(live),
         "used_percent": min(100.0, 100 * live.used_bytes / live.capacity_bytes) if live.capacity_bytes else 0.0,
+        "modes_text": modes_in_words(name, live.modes),
         "resident_text": f"{live.resident_tokens:,} resident tokens",
         "reason": live.reason or (SHRINKING if live.used_bytes > live.capacity_bytes else ""),
     }

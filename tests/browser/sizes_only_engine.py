@@ -9,6 +9,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from dashboard.tier_modes import Modes
+
 MIB = 2**20
 BLOCK_BYTES = 720 * 1024
 MAX_BYTES = {"gpu": 512 * MIB, "cpu": 1024 * MIB, "disk": 4096 * MIB}
@@ -22,6 +24,7 @@ class SizesOnly:
 
     def __init__(self) -> None:
         self._capacities = dict(DEFAULTS)
+        self._modes: dict[str, Modes] = {}
         self._used = {tier: num_bytes // 2 for tier, num_bytes in DEFAULTS.items()}
 
     def capacities(self) -> Mapping[str, int]:
@@ -34,8 +37,12 @@ class SizesOnly:
         self._used[tier] = min(self._used[tier], self._capacities[tier])
         return ""
 
-    def configure(self, tier: str, *, policy: str, write_mode: str) -> None:
-        pass
+    def modes(self, tier: str) -> Modes:
+        return self._modes.get(tier, {})
+
+    def configure(self, tier: str, modes: Modes) -> str:
+        self._modes[tier] = modes
+        return ""
 
     def clear(self, tier: str) -> int:
         num_blocks = self._used[tier] // BLOCK_BYTES
@@ -70,6 +77,7 @@ class SizesOnly:
             "block_bytes": BLOCK_BYTES,
             "max_bytes": MAX_BYTES[tier],
             "max_reason": "as this test has it",
+            "modes": self.modes(tier),
         }
 
 

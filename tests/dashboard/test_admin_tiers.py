@@ -1,6 +1,7 @@
 """The admin's tier pages: what they show, what they refuse, who may use them."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from html import escape
 from typing import Any
@@ -15,8 +16,9 @@ from dashboard import zone
 from dashboard.models import TierChange, TierSetting
 from dashboard.services import tiers
 from dashboard.services.tiers import Wish
+from dashboard.tier_modes import modes_of
 from tests.dashboard.live_engine import BLOCK_BYTES, GIB, publish, take_messages
-from tiers import Policy
+from tiers import LoadChoice, Policy, Tier, TierConfig, WriteMode
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("valkey")]
 
@@ -186,8 +188,60 @@ def test_another_setting_can_be_changed_while_the_size_is_above_what_the_machine
     assert cpu.write_mode == "write_through"
 
 
-def test_the_gpu_tier_has_no_write_mode(admin: Client, cpu: TierSetting) -> None:
-    assert "write_mode" not in open_form(admin, TierSetting.objects.get(cache_tier="gpu"))
+def test_the_gpu_tier_has_a_policy_and_none_of_the_other_modes(admin: Client, cpu: TierSetting) -> None:
+    gpu = TierSetting.objects.get(cache_tier="gpu")
+    assert set(open_form(admin, gpu)) == {"size", "policy", "seen"}
+    assert live(admin, "gpu")["modes"] == "LRU"
+
+
+def test_when_a_block_is_stored_and_loaded_can_be_chosen_and_is_history(admin: Client, cpu: TierSetting) -> None:
+    publish(cpu={})
+    page = save(admin, cpu, write_mode="write_selective", store_after_hits="3", load="when_cheaper")
+    assert "write mode write back → write selective, store at hit 2 → at hit 3, load always → when cheaper" in page
+    cpu.refresh_from_db()
+    assert (cpu.write_mode, cpu.store_after_hits, cpu.load) == ("write_selective", 3, "when_cheaper")
+    assert live(admin, "cpu")["modes"] == "LRU, write selective at hit 3, loaded when cheaper"
+    assert take_messages() == [{"op": "reconcile"}]
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ({"store_after_hits": "0"}, "greater than or equal to 1"),
+        ({"store_after_hits": "1001"}, "less than or equal to 1000"),
+        ({"store_after_hits": "2.5"}, "Enter a whole number"),
+        ({"load": "sometimes"}, "sometimes is not one of the available choices"),
+        ({"write_mode": "write_around"}, "write_around is not one of the available choices"),
+    ],
+)
+def test_a_mode_that_cannot_be_is_refused_and_the_old_ones_stay(
+    admin: Client, cpu: TierSetting, typed: dict[str, str], sentence: str
+) -> None:
+    before = Wish.of(cpu)
+    assert sentence in save(admin, cpu, **typed)
+    cpu.refresh_from_db()
+    assert Wish.of(cpu) == before
+    assert take_messages() == []
+
+
+def test_modes_that_the_engine_does_not_run_with_yet_are_pending(admin: Client, cpu: TierSetting) -> None:
+    publish(cpu={"modes": modes_of(cpu)})
+    assert (live(admin, "cpu")["state"], live(admin, "cpu")["applied_modes"]) == (
+        "applied",
+        "LRU, write back, loaded always",
+    )
+    save(admin, cpu, load="when_cheaper")
+    assert (live(admin, "cpu")["state"], live(admin, "cpu")["modes"]) == (
+        "pending",
+        "LRU, write back, loaded when cheaper",
+    )
+
+
+def test_every_mode_that_the_tiers_know_can_be_chosen_and_the_first_ones_are_theirs(cpu: TierSetting) -> None:
+    assert TierSetting.Policy.values == list(Policy)
+    assert TierSetting.WriteMode.values == list(WriteMode)
+    assert TierSetting.Load.values == list(LoadChoice)
+    assert modes_of(cpu) == modes_of(TierConfig(Tier.CPU, 0))
 
 
 def test_a_size_for_an_offline_engine_is_kept_and_the_page_says_when_it_applies(
@@ -204,13 +258,13 @@ def test_the_second_of_two_admins_gets_a_sentence_and_overwrites_nothing(admin: 
     tiers.change(
         setting_id=cpu.pk,
         seen=Wish.of(cpu),
-        wish=Wish(2 * GIB, "lru", "write_back"),
+        wish=replace(Wish.of(cpu), desired_bytes=2 * GIB),
         author=User.objects.create_user("grace"),
         now=cpu.changed_at,
     )
     response = admin.post(change_url(cpu), {**opened, "size": "3 GiB"}, follow=True)
     assert "Somebody else changed this tier while this page was open" in response.content.decode()
-    assert "It is now 2 GiB, lru, write_back" in response.content.decode()
+    assert "It is now 2 GiB, LRU, write back, loaded always: open the page again" in response.content.decode()
     cpu.refresh_from_db()
     assert cpu.desired_bytes == 2 * GIB
 
@@ -225,7 +279,8 @@ def test_every_policy_that_the_tiers_know_can_be_chosen(admin: Client, cpu: Tier
     save(admin, cpu, policy=policy.value)
     cpu.refresh_from_db()
     assert cpu.policy == policy
-    assert live(admin, "cpu")["policy"] == {"lru": "LRU", "s3fifo": "S3-FIFO", "arc": "ARC"}[policy]
+    shown = {"lru": "LRU", "s3fifo": "S3-FIFO", "arc": "ARC"}[policy]
+    assert live(admin, "cpu")["modes"] == f"{shown}, write back, loaded always"
 
 
 @pytest.mark.parametrize("policy", ["", "mru"])

@@ -11,6 +11,7 @@ from dashboard import valkey as names
 from dashboard.engine_control import Controller
 from dashboard.models import TierChange, TierSetting
 from dashboard.services.tiers import ensure_settings
+from dashboard.tier_modes import modes_of
 from tests.e2e.scripted_engine import ScriptedHost
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("valkey")]
@@ -65,6 +66,30 @@ def test_a_refused_size_keeps_the_old_one_and_says_why(controller: Controller, h
 
     assert host.sizes["disk"] == 3000
     assert (setting("disk").applied_bytes, setting("disk").reason) == (3000, "This machine has 1 MB.")
+
+
+def test_desired_modes_are_applied_once(controller: Controller, host: ScriptedHost) -> None:
+    TierSetting.objects.filter(cache_tier="cpu").update(write_mode="write_selective", store_after_hits=5)
+    controller.reconcile()
+    assert host.configured["cpu"] == modes_of(setting("cpu"))
+    asked: list[str] = []
+    host.configure = lambda tier, modes: asked.append(tier) or ""  # type: ignore[method-assign,func-returns-value]
+    controller.reconcile()
+    assert asked == []
+
+
+def test_refused_modes_keep_the_old_ones_and_say_why_until_they_can_be(
+    controller: Controller, host: ScriptedHost
+) -> None:
+    controller.reconcile()
+    before = host.modes("cpu")
+    TierSetting.objects.filter(cache_tier="cpu").update(store_after_hits=0, load="when_cheaper")
+    controller.reconcile()
+    assert host.modes("cpu") == before
+    assert (setting("cpu").applied_bytes, setting("cpu").reason) == (2000, "store_after_hits is 0; expected 1 or more.")
+    TierSetting.objects.filter(cache_tier="cpu").update(store_after_hits=1)
+    controller.reconcile()
+    assert (host.modes("cpu"), setting("cpu").reason) == (modes_of(setting("cpu")), "")
 
 
 def test_a_size_that_is_no_whole_number_of_blocks_counts_as_applied(controller: Controller, host: ScriptedHost) -> None:

@@ -1,5 +1,6 @@
-"""Sizes, policies, write modes, clears: what is stored, what the engine hears, and what two admins do to each other."""
+"""Sizes, modes, clears: what is stored, what the engine hears, and what two admins do to each other."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -36,7 +37,7 @@ def change(
     setting: TierSetting, author: User | None = None, *, seen: Wish | None = None, **wished: Any
 ) -> list[TierChange]:
     now = Wish.of(TierSetting.objects.get(pk=setting.pk))
-    wish = Wish(**{"desired_bytes": now.desired_bytes, "policy": now.policy, "write_mode": now.write_mode, **wished})
+    wish = replace(now, **wished)
     return tiers.change(setting_id=setting.pk, seen=seen or now, wish=wish, author=author, now=NOW)
 
 
@@ -79,10 +80,12 @@ def test_history_is_rounded_for_reading_unless_that_hides_the_change(
 
 
 def test_every_thing_that_changed_is_one_row_of_history(setting: TierSetting, author: User) -> None:
-    change(setting, author, desired_bytes=0, write_mode="write_through")
-    assert set(TierChange.objects.values_list("action", "new_value")) == {
-        ("resize", "0 B"),
-        ("write_mode", "write_through"),
+    change(setting, author, desired_bytes=0, write_mode="write_selective", store_after_hits=3, load="when_cheaper")
+    assert set(TierChange.objects.values_list("action", "old_value", "new_value")) == {
+        ("resize", "192 MiB", "0 B"),
+        ("write_mode", "write_back", "write_selective"),
+        ("store_after_hits", "at hit 2", "at hit 3"),
+        ("load", "always", "when_cheaper"),
     }
 
 
@@ -170,7 +173,14 @@ def test_an_outcome_can_only_be_given_to_a_clear(setting: TierSetting) -> None:
     assert TierChange.objects.get().new_value == "1 B"
 
 
-WISHES = st.builds(Wish, st.sampled_from([0, 1, 2]), st.just("lru"), st.sampled_from(["write_back", "write_through"]))
+WISHES = st.builds(
+    Wish,
+    st.sampled_from([0, 1, 2]),
+    st.just("lru"),
+    st.sampled_from(["write_back", "write_through"]),
+    st.sampled_from([2, 3]),
+    st.sampled_from(["always", "when_cheaper"]),
+)
 
 
 class ManyAdmins(TestCase):

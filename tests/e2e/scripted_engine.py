@@ -16,6 +16,7 @@ from celery.signals import worker_init
 from dashboard.celery import app
 from dashboard.jobs import Job
 from dashboard.streams import Event
+from dashboard.tier_modes import Modes
 
 __all__ = ["app"]
 
@@ -27,6 +28,7 @@ class ScriptedHost:
         self.name = name
         self.boot_id = "scripted"
         self.sizes = {"gpu": 1000, "cpu": 2000, "disk": 3000}
+        self.configured: dict[str, Modes] = {}
         self.aborted: set[str] = set()
         self.running: set[str] = set()
         self.num_words = 0
@@ -106,8 +108,14 @@ class ScriptedHost:
         self.sizes[tier] = num_bytes // 10 * 10
         return ""
 
-    def configure(self, tier: str, *, policy: str, write_mode: str) -> None:
-        pass
+    def modes(self, tier: str) -> Modes:
+        return self.configured.get(tier, {})
+
+    def configure(self, tier: str, modes: Modes) -> str:
+        if modes["store_after_hits"] < 1:
+            return "store_after_hits is 0; expected 1 or more."
+        self.configured[tier] = modes
+        return ""
 
     def clear(self, tier: str) -> int:
         return 7

@@ -102,6 +102,7 @@ function tierNow(tier) {
     h("div", { class: "name" }, h("span", { class: "swatch" }), tier.tier, h("span", { class: "muted small" }, tier.size_text)),
     h("div", { class: "meter" }, h("i", { style: `width: ${tier.used_percent}%` })),
     h("div", { class: "small muted" }, tier.resident_text),
+    tier.modes_text ? h("div", { class: "small muted" }, tier.modes_text) : "",
     tier.reason ? h("div", { class: "small" }, tier.reason) : "",
   );
 }

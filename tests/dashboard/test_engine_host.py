@@ -1,0 +1,73 @@
+"""The host of a real engine over a tiny model: jobs as its requests, an admin's modes as its tiers'."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dashboard.engine_host import EngineHost
+from dashboard.jobs import Job
+from engine.build import build_engine
+from engine.engine_config import EngineConfig
+from tests.engine.factories import tiny_model
+from tiers import MachineLimits, Tier, TierConfig
+
+FIRST = {"policy": "lru", "write_mode": "write_back", "store_after_hits": 2, "load": "always"}
+PROMPT = list(range(100))
+
+
+@pytest.fixture
+def host() -> Iterator[EngineHost]:
+    loaded = tiny_model()
+    block_bytes = loaded.model.slab(16).num_bytes
+    tiers = (TierConfig(Tier.GPU, 64 * block_bytes), TierConfig(Tier.CPU, 8 * block_bytes))
+    engine = build_engine(EngineConfig("local", tiers), loaded, MachineLimits())
+    engine.start()
+    host = EngineHost("local", engine, loaded)
+    yield host
+    host.stop(0, 0)
+
+
+def hit_tokens(host: EngineHost, request_id: str, **pool: Any) -> int:
+    sampling: dict[str, Any] = {"temperature": 0.0, "max_tokens": 1, "stop": []}
+    job = Job(request_id, "tiny", sampling, time.time(), prompt_token_ids=PROMPT, **pool)
+    *_, done = host.generate(job)
+    return sum(done["usage"]["hit_tokens"].values())
+
+
+def told(host: EngineHost, tier: str) -> Any:
+    """As the web process reads it."""
+    return json.loads(json.dumps(host.describe()))["tiers"][tier]["modes"]
+
+
+def test_modes_are_applied_to_the_running_engine_and_told(host: EngineHost) -> None:
+    wished = {"policy": "arc", "write_mode": "write_selective", "store_after_hits": 3, "load": "when_cheaper"}
+    assert (host.modes("cpu"), told(host, "cpu"), told(host, "disk")) == (FIRST, FIRST, {})
+    assert host.configure("cpu", wished) == ""
+    assert host.modes("cpu") == told(host, "cpu") == wished
+    assert host.modes("gpu") == FIRST
+
+
+@pytest.mark.parametrize(
+    ("tier", "wrong", "why"),
+    [
+        ("cpu", {"store_after_hits": 0}, "store_after_hits is 0; expected 1 or more."),
+        ("cpu", {"policy": "mru"}, "'mru' is not a valid Policy"),
+        ("cpu", {"load": "never"}, "'never' is not a valid LoadChoice"),
+    ],
+)
+def test_modes_that_cannot_be_are_refused_as_a_whole_with_a_reason(
+    host: EngineHost, tier: str, wrong: dict[str, Any], why: str
+) -> None:
+    reason = host.configure(tier, FIRST | {"write_mode": "write_through"} | wrong)
+    assert reason.startswith(why)
+    assert reason.endswith("The tier goes on with LRU, write back, loaded always.")
+    assert host.modes(tier) == told(host, tier) == FIRST
+
+
+def test_a_prompt_is_found_by_the_same_tenant_with_the_same_salt_only(host: EngineHost) -> None:
+    pools: list[dict[str, str]] = [{}, {"tenant": "acme"}, {"tenant": "acme", "cache_salt": "s"}, {"cache_salt": "s"}]
+    assert [hit_tokens(host, f"first {number}", **pool) for number, pool in enumerate(pools)] == [0] * 4
+    assert [hit_tokens(host, f"again {number}", **pool) for number, pool in enumerate(pools)] == [96] * 4
