@@ -53,8 +53,8 @@ def a_year() -> Iterator[int]:
 
 
 def _fill() -> int:
-    """What only the tiers page reads is filled in hours and days: a month is read from these, minutes take long."""
-    prompts, costs = list(_series(_facts())), list(_series(_tier_facts()))
+    """What only tiers and tenants have is filled in hours and days: a month is read from these, minutes take long."""
+    prompts, costs = list(_series(_facts())), list(_series([*_tier_facts(), *_tenant_facts()]))
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA synchronous=OFF")
         for resolution, seconds in kept_seconds(retention()).items():
@@ -96,6 +96,13 @@ def _tier_facts() -> Iterator[Fact]:
     for tier in TIERS[1:]:
         yield from ((metric, tier, "") for metric in ("loaded_blocks", "loaded_bytes", "load_microseconds"))
         yield from (("load_times", tier, bound) for bound in LOAD_LES)
+
+
+def _tenant_facts() -> Iterator[Fact]:
+    """As many tenants as are counted by name unless somebody wants more, all of them in every tier all the time."""
+    for tenant in ("common", "other", *(f"tenant-{number}" for number in range(settings.MAX_TENANTS))):
+        yield from ((f"tenant_{metric}_tokens", "", tenant) for metric in ("prompt", "computed"))
+        yield from (("tenant_hit_tokens", tier, tenant) for tier in TIERS)
 
 
 def _facts() -> Iterator[Fact]:

@@ -26,6 +26,8 @@ _ADDRESSES = {
     "load times": "load-times",
     "failures": "failures",
     "skipped loads": "skipped",
+    "tokens by tenant": "tenant-tokens",
+    "hit rate by tenant": "tenant-hit-rate",
 }
 
 
@@ -34,10 +36,11 @@ def run() -> Iterator[Result]:
 
     django.setup()
     from bench._year import NOW, a_year
-    from dashboard.selectors import latency, period, residency, tier_costs, tier_series, tokens, totals
+    from dashboard.selectors import latency, period, residency, tenants, tier_costs, tier_series, tokens, totals
 
     with a_year() as num_buckets:
         month = period.last(30 * 86400, now=NOW)
+        tenant_metrics = ",".join(f"'{metric}'" for metric in tenants.METRICS)
         charts: dict[str, tuple[Callable[[], Any], str]] = {
             "tokens": (lambda: tokens.token_series(month), "'scrapes','prompt_tokens','computed_tokens','hit_tokens'"),
             "hit rate": (
@@ -54,6 +57,9 @@ def run() -> Iterator[Result]:
             "load times": (lambda: tier_series.load_times_series(month), "'load_times'"),
             "failures": (lambda: tier_series.failures_series(month), "'scrapes','tier_errors'"),
             "skipped loads": (lambda: tier_series.skipped_series(month), "'scrapes','load_skipped_tokens'"),
+            "tokens by tenant": (lambda: tenants.tenant_series(month), tenant_metrics),
+            "hit rate by tenant": (lambda: tenants.tenant_series(month), tenant_metrics),
+            "tenant totals": (lambda: tenants.tenant_totals(month), tenant_metrics),
             "tier costs": (lambda: tier_costs.tier_costs(month), ",".join(f"'{m}'" for m in tier_costs.METRICS)),
         }
         for name, (draw, metrics) in charts.items():
@@ -63,6 +69,7 @@ def run() -> Iterator[Result]:
                 yield _compare(f"30 days of {name}, JSON, p95", _view(name), _bare_sum(month, metrics), 0.95)
         costs = charts["tier costs"][1]
         yield _compare("30 days of the tiers page's cards, JSON, p95", _cards(), _bare_sum(month, costs), 0.95)
+        yield _compare("30 days of the table of tenants, JSON, p95", _tenants(), _bare_sum(month, tenant_metrics), 0.95)
         yield _compare("30 days of the tiles, JSON, p95", _tiles(), _bare_sum(month, charts["totals"][1]), 0.95)
 
 
@@ -77,6 +84,12 @@ def _cards() -> Callable[[], Any]:
     from dashboard.views.tiers_data import tiers_json
 
     return _asked(tiers_json)
+
+
+def _tenants() -> Callable[[], Any]:
+    from dashboard.views.chart_data import tenants_json
+
+    return _asked(tenants_json)
 
 
 def _tiles() -> Callable[[], Any]:

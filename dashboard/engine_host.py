@@ -15,9 +15,10 @@ from dashboard.engine_metrics import EngineCollector, Exposition
 from dashboard.engine_relay import HostError
 from dashboard.jobs import Job
 from dashboard.models import TierSetting
+from dashboard.selectors.tenants import counted_tenants
 from dashboard.sizes import format_size
 from dashboard.streams import Event
-from dashboard.tenants import root_salt
+from dashboard.tenants import COMMON, root_salt, shown
 from dashboard.tier_modes import Modes, modes_in_words, modes_of
 from engine.build import build_engine, resolve_device
 from engine.chat_template import ChatTemplateError
@@ -51,7 +52,13 @@ def load_host(name: str, progress: Progress) -> "EngineHost":
     loaded = load(path, cache_dir=cache_dir, device=device, progress=progress)
     progress("making room for the tiers", 0.95)
     limits = MachineLimits()
-    config = EngineConfig(name=name, tiers=_tiers(name, loaded, limits), block_size=settings.BLOCK_SIZE)
+    config = EngineConfig(
+        name=name,
+        tiers=_tiers(name, loaded, limits),
+        block_size=settings.BLOCK_SIZE,
+        tenants=(COMMON, *counted_tenants(name)),
+        max_tenants=settings.MAX_TENANTS + 1,
+    )
     engine = build_engine(config, loaded, limits)
     engine.start()
     return EngineHost(name, engine, loaded)
@@ -121,8 +128,14 @@ class EngineHost:
         """ "token" events and one "done"; "alive" whenever nothing happened for 3 s. Closing it aborts the request."""
         prompt = self._prompt(job)
         events: queue.SimpleQueue[TextEvent] = queue.SimpleQueue()
-        salt = root_salt(job.tenant, job.cache_salt)
-        self._submit(GenerationRequest(job.run_id, prompt, self._sampling(job, len(prompt)), salt), events)
+        request = GenerationRequest(
+            job.run_id,
+            prompt,
+            self._sampling(job, len(prompt)),
+            salt=root_salt(job.tenant, job.cache_salt),
+            tenant=shown(job.tenant),
+        )
+        self._submit(request, events)
         try:
             for batch in _batches(events):
                 if text := "".join(event.text for event in batch if isinstance(event, TextDelta)):

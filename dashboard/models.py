@@ -98,6 +98,9 @@ class Series(models.Model):
         MISSED_TOKENS = "missed_tokens"  # by cache_tier: computed again soon after the tier had dropped them
         UP = "up"  # gauge, by cache_tier: 1 while it can be read and written, 0 while its server is given up
         GIVEN_UP = "given_up"  # by cache_tier: times that its server was given up
+        TENANT_PROMPT_TOKENS = "tenant_prompt_tokens"  # detail = tenant
+        TENANT_COMPUTED_TOKENS = "tenant_computed_tokens"  # detail = tenant
+        TENANT_HIT_TOKENS = "tenant_hit_tokens"  # by cache_tier, detail = tenant
         PREFILL_TOKENS = "prefill_tokens"  # the computed tokens that were timed
         PREFILL_MICROSECONDS = "prefill_microseconds"
         TTFT = (

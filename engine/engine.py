@@ -20,6 +20,7 @@ from engine.runner import Runner
 from engine.scheduler import Plan, Scheduler
 from engine.sequence import Sequence
 from engine.stats import EngineSnapshot, EngineStats
+from engine.tenants import Tenants
 from tiers import Tier, TierChanges, TieredCache, root_key
 
 log = logging.getLogger(__name__)
@@ -48,7 +49,7 @@ class Engine:
         self._cache = cache
         self._eos_ids = eos_ids
         self._clock = clock
-        self._stats = EngineStats()
+        self._stats = EngineStats(Tenants(config.tenants, config.max_tenants))
         self._scheduler = Scheduler(config, cache, self._stats, clock)
         self._inbox = Inbox()
         self._unfinished: dict[str, Sequence] = {}

@@ -25,13 +25,17 @@ class BusyError(RequestError):
 
 @dataclass(frozen=True)
 class GenerationRequest:
-    """One prompt to continue. `cache="off"` neither reads the tiers nor leaves anything in them."""
+    """One prompt to continue. `cache="off"` neither reads the tiers nor leaves anything in them.
+
+    Only requests with the same `salt` share blocks; `tenant` says whose tokens these are, in the counters only.
+    """
 
     request_id: str
     prompt_token_ids: list[int]
     sampling: SamplingParams
     salt: str = ""
     cache: CacheUse = "on"
+    tenant: str = ""
 
     def __post_init__(self) -> None:
         if not self.request_id:

@@ -12,6 +12,7 @@ from typing import Concatenate, ParamSpec
 from engine.request import FINISH_REASONS, FinishReason
 from engine.room import Floor
 from engine.sequence import Sequence
+from engine.tenants import TenantCounts, Tenants
 from tiers import TIERS, CacheStats, Tier
 
 log = logging.getLogger(__name__)
@@ -73,12 +74,13 @@ class EngineCounters:
     `load_skipped_tokens` of the computed ones lay in a tier, but were cheaper to compute. Computing `prefill_tokens`
     took `prefill_seconds`, both in steps of MIN_PREFILL_TOKENS or more. Queries and hits are tokens of requests that
     use the cache: `prefix_cache_*` looks at gpu, `external_*` at what gpu did not have. `ttft` is by the slowest tier
-    that the request read from, or "none".
+    that the request read from, or "none". `tenants` split prompt, hit and computed tokens.
     """
 
     prompt_tokens: int
     hit_tokens: Mapping[Tier, int]
     computed_tokens: int
+    tenants: Mapping[str, TenantCounts]
     load_skipped_tokens: Mapping[Tier, int]
     prefill_tokens: int
     prefill_seconds: float
@@ -96,6 +98,7 @@ class EngineCounters:
     def check(self) -> None:
         hits = sum(self.hit_tokens.values())
         assert self.prompt_tokens == hits + self.computed_tokens, "prompt tokens are not hits plus computed tokens"
+        self._check_tenants()
         assert hits == self.prefix_cache_hits + self.external_hits, "hits by tier are not local plus external hits"
         assert self.external_queries == self.prefix_cache_queries - self.prefix_cache_hits, (
             "external queries are not what the gpu tier missed"
@@ -103,6 +106,13 @@ class EngineCounters:
         assert sum(self.load_skipped_tokens.values()) <= self.computed_tokens, "more was skipped than computed"
         assert self.prefix_cache_queries <= self.prompt_tokens, "more tokens were queried than prompted"
         assert hits <= self.prefix_cache_queries, "more tokens were hit than queried"
+
+    def _check_tenants(self) -> None:
+        counts = self.tenants.values()
+        for tier, tokens in self.hit_tokens.items():
+            assert tokens == sum(each.hit_tokens[tier] for each in counts), f"the tenants' {tier} hits are not all"
+        assert self.computed_tokens == sum(each.computed_tokens for each in counts), "computed tokens without tenant"
+        assert self.prompt_tokens == sum(each.prompt_tokens for each in counts), "prompt tokens without a tenant"
 
 
 @dataclass(frozen=True)
@@ -133,7 +143,8 @@ def _never_fails(method: Method[P]) -> Method[P]:
 class EngineStats:
     """Collects what happens, event by event, on the stepping thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, tenants: Tenants) -> None:
+        self._tenants = tenants
         self._prompt_tokens = self._computed_tokens = self._generated_tokens = 0
         self._preemptions = self._queries = 0
         self._prefill_tokens, self._prefill_seconds = 0, 0.0
@@ -150,6 +161,7 @@ class EngineStats:
         admission = sequence.admission
         assert admission is not None
         hit_tokens, computed_tokens = admission.hit_tokens, admission.computed_tokens
+        self._tenants.admitted(sequence.request.tenant, admission)
         self._prompt_tokens += admission.prompt_tokens
         self._computed_tokens += computed_tokens
         self._queries += admission.prompt_tokens if sequence.uses_cache else 0
@@ -191,6 +203,7 @@ class EngineStats:
             prompt_tokens=self._prompt_tokens,
             hit_tokens=dict(self._hit_tokens),
             computed_tokens=self._computed_tokens,
+            tenants=self._tenants.counts(),
             load_skipped_tokens=dict(self._load_skipped),
             prefill_tokens=self._prefill_tokens,
             prefill_seconds=self._prefill_seconds,

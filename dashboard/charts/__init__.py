@@ -11,6 +11,7 @@ from dashboard.charts.hit_rate import hit_rate_figure
 from dashboard.charts.load_times import load_times_figure
 from dashboard.charts.marks import with_marks
 from dashboard.charts.residency import residency_figure
+from dashboard.charts.tenants import tenant_hit_rate_figure, tenant_tokens_figure
 from dashboard.charts.tokens import tokens_figure
 from dashboard.charts.ttft import ttft_figure
 
@@ -22,6 +23,8 @@ __all__ = [
     "load_times_figure",
     "residency_figure",
     "skipped_figure",
+    "tenant_hit_rate_figure",
+    "tenant_tokens_figure",
     "tokens_figure",
     "ttft_figure",
     "with_marks",

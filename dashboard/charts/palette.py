@@ -30,6 +30,15 @@ LOOKS: dict[str, Look] = {
     COMPUTED: Look("computed", "#7f8896", "/"),
     NO_TIER: Look("no tier read", "#7f8896"),
 }
+# Of tenants, in the order in which they are drawn: at least as far apart as the tiers' for any kind of colour vision.
+TENANT_LOOKS = (
+    Look("", "#5668bf"),
+    Look("", "#bf3030"),
+    Look("", "#a68c08"),
+    Look("", "#793df2", "\\"),
+    Look("", "#a6896c", "x"),
+    Look("", "#7c87bf", "."),
+)
 TIER_ORDER = tuple(CacheTier.values)
 
 

@@ -62,6 +62,10 @@ class Period:
     def starts(self) -> list[int]:
         return list(range(self.start, self.end, self.step_seconds))
 
+    def in_steps_of(self, seconds: int) -> "Period":
+        """The whole steps of so many seconds that hold it."""
+        return Period(self.start // seconds * seconds, -(-self.end // seconds) * seconds, seconds)
+
     def before(self) -> "Period":
         """The period of the same length that ends where this one starts."""
         return Period(self.start - (self.end - self.start), self.start, self.step_seconds)

@@ -1,13 +1,12 @@
-"""Which engines, models and tenants there are, and how fresh each source's numbers are. Reads only."""
+"""Which engines and models the series know, and how fresh each source's numbers are. Reads only."""
 
 from datetime import datetime
 from typing import Any
 
 from django.db.models import Max
 
-from dashboard.models import ApiKey, Bucket, Series, Source
+from dashboard.models import Bucket, Series, Source
 from dashboard.selectors.source_states import NOT_READ, describe, state_of
-from dashboard.tenants import COMMON
 
 
 def engines_and_models() -> dict[str, list[str]]:
@@ -19,12 +18,6 @@ def engines_and_models() -> dict[str, list[str]]:
         "engines": sorted({engine for engine, _ in pairs}),
         "models": sorted({model_name for _, model_name in pairs if model_name}),
     }
-
-
-def tenants() -> list[str]:
-    """Every tenant that has a key, sorted, after the common pool; empty where there is only that."""
-    named = ApiKey.objects.exclude(tenant="").order_by("tenant").values_list("tenant", flat=True).distinct()
-    return [COMMON, *named] if named else []
 
 
 def has_traffic() -> bool:

@@ -62,7 +62,7 @@ def load_times_series(period: Period, *, engine: str | None = None, model_name: 
     None without any. A month comes in whole days, those that it touches: 15 bounds a tier and engine in hours would be
     100,000 rows.
     """
-    steps = _whole_days(period) if _HOUR < period.step_seconds < _DAY else period
+    steps = period.in_steps_of(_DAY) if _HOUR < period.step_seconds < _DAY else period
     series = series_of((Metric.LOAD_TIMES,), engine=engine, model_name=model_name)
     found = histograms(series, steps, {float(text) for text in series.values_list("detail", flat=True)})
     return {
@@ -70,10 +70,6 @@ def load_times_series(period: Period, *, engine: str | None = None, model_name: 
         "step_seconds": steps.step_seconds,
         "tiers": {tier: quantiles(found[tier]) for tier in in_tier_order(found)},
     }
-
-
-def _whole_days(period: Period) -> Period:
-    return Period(period.start // _DAY * _DAY, -(-period.end // _DAY) * _DAY, _DAY)
 
 
 class _Steps:

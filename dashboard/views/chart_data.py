@@ -1,4 +1,4 @@
-"""`/api/charts/<name>.json` and `/api/tiles.json`: what the overview draws, for the period in the address."""
+"""`/api/charts/<name>.json`, `/api/tiles.json`, `/api/tenants.json`: what pages draw, for the period in the address."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,8 @@ from dashboard import charts
 from dashboard.charts import tiles
 from dashboard.charts.changes import change_rows
 from dashboard.charts.parts import Figure
-from dashboard.selectors import latency, marks, residency, tier_series, tokens, totals
+from dashboard.charts.tenants import tenant_rows
+from dashboard.selectors import latency, marks, residency, tenants, tier_series, tokens, totals
 from dashboard.selectors.comparisons import before_and_after
 from dashboard.selectors.period import Period, PeriodError, between, last
 from dashboard.views.answers import json_view
@@ -63,6 +64,16 @@ def _skipped(period: Period, query: Query, now: float) -> Figure:
     return charts.skipped_figure(series, period.step_seconds, now)
 
 
+def _tenant_tokens(period: Period, query: Query, now: float) -> Figure:
+    series = tenants.tenant_series(period, engine=query.engine, model_name=query.model_name)
+    return charts.tenant_tokens_figure(series, now)
+
+
+def _tenant_hit_rate(period: Period, query: Query, now: float) -> Figure:
+    series = tenants.tenant_series(period, engine=query.engine, model_name=query.model_name)
+    return charts.tenant_hit_rate_figure(series, now)
+
+
 CHARTS: dict[str, Build] = {
     "tokens": _tokens,
     "hit-rate": _hit_rate,
@@ -72,6 +83,8 @@ CHARTS: dict[str, Build] = {
     "load-times": _load_times,
     "failures": _failures,
     "skipped": _skipped,
+    "tenant-tokens": _tenant_tokens,
+    "tenant-hit-rate": _tenant_hit_rate,
 }
 
 
@@ -85,6 +98,15 @@ def chart_json(request: HttpRequest, name: str) -> dict[str, Any]:
     period = period_of(query, now)
     figure = CHARTS[name](period, query, now)
     return {"figure": charts.with_marks(figure, _marks(period, query)), "step_seconds": period.step_seconds}
+
+
+@json_view()
+def tenants_json(request: HttpRequest) -> dict[str, Any]:
+    """Each tenant's tokens of the period by the tier they came from."""
+    now = time.time()
+    query = read_query(request.GET, now)
+    found = tenants.tenant_totals(period_of(query, now), engine=query.engine, model_name=query.model_name)
+    return {"rows": tenant_rows(found)}
 
 
 @json_view()

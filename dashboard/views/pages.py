@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
@@ -12,6 +13,7 @@ from django.templatetags.static import static
 from dashboard.selectors import present
 from dashboard.selectors.engines import fleet
 from dashboard.selectors.requests import oldest_request_at
+from dashboard.selectors.tenants import all_tenants
 from dashboard.views.params import (
     DEFAULT_RANGE,
     NEWCOMERS_RANGE,
@@ -27,13 +29,14 @@ _SHARED = [
     *(f"js/lib/{name}.js" for name in ("api", "dom", "hints", "time")),
     *(f"js/overview/{name}.js" for name in ("charts", "filters", "live", "query", "state", "table", "tiles")),
 ]
+_OVERVIEW = [*_SHARED, "js/overview/tenants.js"]
 _TIERS = [*_SHARED, *(f"js/tiers/{name}.js" for name in ("cards", "flows"))]
 
 _MODEL = "SmolLM2-135M-Instruct"  # what is loaded where nobody chose another, for the example while it loads
 
 
 def overview(request: HttpRequest) -> HttpResponse:
-    return _charts_page(request, "overview.html", _SHARED)
+    return _charts_page(request, "overview.html", _OVERVIEW, tenants=all_tenants())
 
 
 def tiers(request: HttpRequest) -> HttpResponse:
@@ -41,21 +44,25 @@ def tiers(request: HttpRequest) -> HttpResponse:
     return _charts_page(request, "tiers.html", _TIERS)
 
 
-def _charts_page(request: HttpRequest, template: str, modules: list[str]) -> HttpResponse:
+def _charts_page(request: HttpRequest, template: str, modules: list[str], **more: Any) -> HttpResponse:
     """Charts of a period. A wrong address shows the default period and says what was wrong."""
     now = time.time()
     default_range = _default_range(now)
     query, problem = _query_or_default(request, default_range, now)
-    context = present.engines_and_models() | {
-        "ranges": RANGE_WORDS,
-        "default_range": default_range,
-        "query": query,
-        "problem": problem,
-        "modules": modules,
-        "api_key_file": _api_key_file(),
-        "example_model": next((live.model_name for live in fleet().engines.values() if live.model_name), _MODEL),
-        "base_url": request.build_absolute_uri("/v1").rstrip("/"),
-    }
+    context = (
+        present.engines_and_models()
+        | more
+        | {
+            "ranges": RANGE_WORDS,
+            "default_range": default_range,
+            "query": query,
+            "problem": problem,
+            "modules": modules,
+            "api_key_file": _api_key_file(),
+            "example_model": next((live.model_name for live in fleet().engines.values() if live.model_name), _MODEL),
+            "base_url": request.build_absolute_uri("/v1").rstrip("/"),
+        }
+    )
     return render(request, template, context)
 
 

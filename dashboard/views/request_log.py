@@ -9,8 +9,9 @@ from django.shortcuts import render
 from dashboard.charts.palette import COMPUTED, LOOKS
 from dashboard.charts.words import ago, duration
 from dashboard.models import CacheTier, RequestLog
-from dashboard.selectors.present import engines_and_models, tenants
+from dashboard.selectors.present import engines_and_models
 from dashboard.selectors.requests import request_page
+from dashboard.selectors.tenants import all_tenants
 from dashboard.tenants import shown
 
 _TIERS = (CacheTier.GPU, CacheTier.CPU, CacheTier.DISK, CacheTier.REMOTE)
@@ -32,7 +33,7 @@ def requests(request: HttpRequest) -> HttpResponse:
     context = engines_and_models() | {
         "filters": filters,
         "is_filtered": any(filters.values()),
-        "tenants": tenants(),
+        "tenants": all_tenants(),
         "tiers": [*_TIERS, "none"],
         "rows": [_row(logged, now) for logged in page.rows],
         "page": page.number,

@@ -13,6 +13,7 @@ urlpatterns = [
     path("events", events.events, name="events"),
     path("api/charts/<str:name>.json", chart_data.chart_json, name="chart-json"),
     path("api/tiles.json", chart_data.tiles_json, name="tiles-json"),
+    path("api/tenants.json", chart_data.tenants_json, name="tenants-json"),
     path("api/tiers.json", tiers_data.tiers_json, name="tiers-json"),
     path("api/sample-traffic/", traffic.send_sample_traffic, name="sample-traffic"),
 ]

@@ -27,6 +27,23 @@ def test_every_chart_is_drawn_with_its_tiers(visits: Visits) -> None:
 
 
 @pytest.mark.usefixtures("seeded")
+def test_tenants_have_charts_of_their_own_and_a_table_with_their_tokens_by_origin(visits: Visits) -> None:
+    page = visits.overview()
+    for name in ("tenant-tokens", "tenant-hit-rate"):
+        chart = page.locator(f"[data-chart={name}]")
+        expect(chart.locator("svg.main-svg").first).to_be_visible()
+        legend = chart.locator(".legendtext").all_text_contents()
+        assert legend == ["acme", "common", "umbrella", "tier changed"], name
+    rows = page.locator("#tenants-rows tr")
+    assert set(rows.locator("th").all_inner_texts()) == {"common", "acme", "umbrella"}
+    assert rows.first.locator(".mini i").count() == 4
+    assert re.fullmatch(
+        r"[\d,]+ gpu, [\d,]+ cpu, [\d,]+ disk, [\d,]+ computed",
+        rows.first.locator(".mini").get_attribute("title") or "",
+    )
+
+
+@pytest.mark.usefixtures("seeded")
 def test_the_origins_bar_adds_up_to_a_whole(visits: Visits) -> None:
     page = visits.overview()
     shares = [float(text) for text in re.findall(r"\(([\d.]+) %\)", page.locator("#origins-legend").inner_text())]

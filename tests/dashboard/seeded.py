@@ -38,11 +38,14 @@ class SeededEngine:
             self.add(at, Metric.RESIDENT_TOKENS, tokens, tier=tier)
             self.add(at, Metric.CAPACITY_TOKENS, capacity[tier], tier=tier)
 
-    def request(self, at: float, hits: dict[str, int], computed: int, ttft: float) -> None:
+    def request(self, at: float, hits: dict[str, int], computed: int, ttft: float, *, tenant: str = "common") -> None:
         self.add(at, Metric.PROMPT_TOKENS, sum(hits.values()) + computed)
         self.add(at, Metric.COMPUTED_TOKENS, computed)
         for tier, tokens in hits.items():
             self.add(at, Metric.HIT_TOKENS, tokens, tier=tier)
+            self.add(at, Metric.TENANT_HIT_TOKENS, tokens, tier=tier, detail=tenant)
+        self.add(at, Metric.TENANT_PROMPT_TOKENS, sum(hits.values()) + computed, detail=tenant)
+        self.add(at, Metric.TENANT_COMPUTED_TOKENS, computed, detail=tenant)
         self.add(at, Metric.REQUESTS, 1, detail="stop")
         slowest = next((tier for tier in ("remote", "disk", "cpu", "gpu") if hits.get(tier)), "")
         bound = next((bound for bound in _TTFT_BOUNDS if ttft <= bound), math.inf)
@@ -99,6 +102,7 @@ class SeededEngine:
         )
 
 
+TENANTS = ("common", "acme", "umbrella")
 CAPACITY = {"gpu": 2_080, "cpu": 4_160, "disk": 44_000}
 
 
@@ -112,8 +116,8 @@ def lively(now: float, *, seconds: int = 3_600, seed: int = 7, gap: tuple[float,
         progress = 1 - age / seconds
         resident = {tier: round(size * min(1, progress * speed)) for (tier, size), speed in _FILL.items()}
         engine.scrape(now - age, resident, CAPACITY)
-        for _ in range(rng.randint(0, 3) if math.sin(age / 90) > -0.7 else 0):
-            engine.request(now - age, *_split(rng, progress))
+        for number in range(rng.randint(0, 3) if math.sin(age / 90) > -0.7 else 0):
+            engine.request(now - age, *_split(rng, progress), tenant=TENANTS[number])
     return engine
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.charts.palette import COMPUTED, LOOKS
+from dashboard.charts.palette import COMPUTED, LOOKS, TENANT_LOOKS, Look
 from dashboard.models import CacheTier
+from dashboard.selectors.tenants import MOST_DRAWN
 
 CSS = (Path(__file__).parents[2] / "static/css/base.css").read_text()
 GROUNDS = {"light": "#ffffff", "dark": "#161a20"}
@@ -58,6 +59,20 @@ def test_css_and_charts_have_the_same_colour(origin: str) -> None:
 @pytest.mark.parametrize("origin", LOOKS)
 def test_each_colour_stands_out_from_the_ground(origin: str, ground: str) -> None:
     assert contrast(LOOKS[origin].colour, GROUNDS[ground]) >= 3
+
+
+@pytest.mark.parametrize("ground", GROUNDS)
+@pytest.mark.parametrize("look", TENANT_LOOKS)
+def test_each_colour_of_a_tenant_stands_out_from_the_ground(look: Look, ground: str) -> None:
+    assert contrast(look.colour, GROUNDS[ground]) >= 3
+
+
+@pytest.mark.parametrize("vision", VISION)
+def test_tenants_look_different(vision: str) -> None:
+    colours = [seen(look.colour, vision) for look in (*TENANT_LOOKS, LOOKS[COMPUTED])]
+    distances = [sum((a - b) ** 2 for a, b in zip(*pair, strict=True)) ** 0.5 for pair in combinations(colours, 2)]
+    assert min(distances) >= 20
+    assert len(TENANT_LOOKS) == MOST_DRAWN
 
 
 @pytest.mark.parametrize("vision", VISION)

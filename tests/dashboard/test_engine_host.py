@@ -30,6 +30,16 @@ def host() -> Iterator[EngineHost]:
     host.stop(0, 0)
 
 
+def test_tokens_are_counted_by_tenant_and_those_without_one_as_common(host: EngineHost) -> None:
+    for number, tenant in enumerate(("acme", "acme", "")):
+        hit_tokens(host, f"{number}", tenant=tenant)
+    lines = host.describe()["exposition"].splitlines()
+    counted = {
+        line.partition('tenant="')[2] for line in lines if line.startswith("tierscope_tenant_prompt_tokens_total")
+    }
+    assert counted == {'other"} 0.0', 'acme"} 200.0', 'common"} 100.0'}
+
+
 def hit_tokens(host: EngineHost, request_id: str, **pool: Any) -> int:
     sampling: dict[str, Any] = {"temperature": 0.0, "max_tokens": 1, "stop": []}
     job = Job(request_id, "tiny", sampling, time.time(), prompt_token_ids=PROMPT, **pool)

@@ -3,6 +3,7 @@
 import random
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +20,7 @@ Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 @pytest.fixture
 def rig(tmp_path: Path) -> Iterator[Rig]:
-    rig = make_rig(gpu=16, cpu=16, disk=32, path=tmp_path)
+    rig = make_rig(gpu=16, cpu=16, disk=32, path=tmp_path, tenants=("a",), max_tenants=3)
     yield rig
     rig.close()
 
@@ -96,6 +97,7 @@ def test_the_names_of_the_design_are_all_there(rig: Rig) -> None:
         tier_loaded_blocks_total tier_stored_blocks_total tier_store_seconds_total tier_entered_tokens_total
         tier_left_tokens_total tier_missed_after_eviction_tokens_total tier_load_skipped_tokens_total
         prefill_tokens_total prefill_seconds_total
+        tenant_prompt_tokens_total tenant_cached_prompt_tokens_total tenant_computed_prompt_tokens_total
         tier_load_seconds_bucket tier_errors_total time_to_first_token_seconds_bucket
         inter_token_latency_seconds_bucket request_seconds_bucket"""
     vllm = """prompt_tokens_cached_by_source_total prompt_tokens_by_source_total prefix_cache_queries_total
@@ -119,7 +121,8 @@ def test_the_identities_hold_at_every_scrape_under_load(rig: Rig) -> None:
     for number in range(120):
         if number % 4 == 0:
             prompt = shared[: random_ids.randrange(4, 24)] + [random_ids.randrange(90) for _ in range(5)]
-            rig.submit(f"r{number}", prompt, max_tokens=random_ids.randrange(1, 6))
+            tenant = random_ids.choice("abcd")
+            rig.submit(f"r{number}", prompt, max_tokens=random_ids.randrange(1, 6), salt=tenant, tenant=tenant)
         if number % 17 == 0:
             rig.engine.abort(f"r{number - 4}")
         rig.step()
@@ -142,7 +145,26 @@ def _check_identities(samples: Samples) -> None:
     assert total(samples, "vllm:prompt_tokens_cached_total") == hits
     assert total(samples, "vllm:external_prefix_cache_queries_total") == prompt - local
     assert 0 <= total(samples, "vllm:kv_cache_usage_perc") <= 1
+    _check_tenants(samples)
     _check_flows(samples)
+
+
+def _check_tenants(samples: Samples) -> None:
+    """Summed over tenants they are the engine's own, tier by tier."""
+    for name in ("prompt", "computed_prompt"):
+        assert total(samples, f"tierscope_tenant_{name}_tokens_total") == total(
+            samples, f"tierscope_{name}_tokens_total"
+        )
+    names = set()
+    by_tier: Counter[str] = Counter()
+    for (name, labels), value in samples.items():
+        if name == "tierscope_tenant_cached_prompt_tokens_total":
+            names.add(dict(labels)["tenant"])
+            by_tier[dict(labels)["cache_tier"]] += int(value)
+    assert {"a", "other"} <= names
+    assert len(names) <= 4
+    for tier in TIERS:
+        assert by_tier[tier] == samples["tierscope_cached_prompt_tokens_total", (("cache_tier", tier),)]
 
 
 def _check_flows(samples: Samples) -> None:

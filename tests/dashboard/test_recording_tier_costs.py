@@ -27,7 +27,8 @@ OF_TIERS = {
     *(Metric.LOAD_MICROSECONDS, Metric.STORE_MICROSECONDS, Metric.TIER_ERRORS, Metric.EVICTED_BLOCKS),
     *(Metric.ENTERED_TOKENS, Metric.LEFT_TOKENS, Metric.MISSED_TOKENS),
 }
-COUNTED = OF_TIERS | {Metric.PREFILL_TOKENS, Metric.PREFILL_MICROSECONDS}
+OF_TENANTS = {Metric.TENANT_PROMPT_TOKENS, Metric.TENANT_COMPUTED_TOKENS, Metric.TENANT_HIT_TOKENS}
+COUNTED = OF_TIERS | OF_TENANTS | {Metric.PREFILL_TOKENS, Metric.PREFILL_MICROSECONDS}
 
 
 def text_of(rig: Rig) -> str:
@@ -63,6 +64,33 @@ def busy(rig: Rig, seed: int) -> None:
     for number in range(16):
         start = rng.choice(starts)[: 4 * rng.randrange(4, 16)]
         rig.ask(f"r{seed}-{number}", [*start, *(rng.randrange(90) for _ in range(rng.randrange(3, 16)))])
+
+
+def test_tokens_by_tenant_are_all_tokens_tier_by_tier_at_every_resolution() -> None:
+    source = ensure_embedded()
+    rig = make_rig(gpu=24, cpu=24, tenants=("acme",), max_tenants=2)
+    for number in range(24):
+        rig.submit(f"r{number}", [number % 2] * 20, 1, salt=str(number % 4), tenant=("acme", "b", "c", "d")[number % 4])
+        rig.run()
+        publish(text_of(rig), START + 10 * number)
+        record_at(source, START + 10 * number + 1)
+    pairs = {
+        Metric.TENANT_PROMPT_TOKENS: Metric.PROMPT_TOKENS,
+        Metric.TENANT_COMPUTED_TOKENS: Metric.COMPUTED_TOKENS,
+        Metric.TENANT_HIT_TOKENS: Metric.HIT_TOKENS,
+    }
+    for resolution in Bucket.Resolution.values:
+        by_tenant, everything = (Counter[tuple[str, str]]() for _ in range(2))
+        rows = Bucket.objects.filter(resolution=resolution).values_list("series__metric", "series__cache_tier", "value")
+        for metric, tier, value in rows:
+            if metric in pairs:
+                by_tenant[pairs[Metric(metric)], tier] += value
+            elif metric in pairs.values():
+                everything[metric, tier] += value
+        assert by_tenant == everything
+        assert everything["prompt_tokens", ""] == 24 * 20
+    named = Series.objects.filter(metric=Metric.TENANT_PROMPT_TOKENS).values_list("detail", flat=True)
+    assert set(named) == {"acme", "b", "other"}
 
 
 def test_every_resolution_holds_what_the_engine_counted_of_its_tiers(tmp_path: Path) -> None:

@@ -16,12 +16,11 @@ from dashboard.models import EngineRun, RequestLog, Retention, Series, Source, T
 from dashboard.selectors.latency import quantile, ttft_series
 from dashboard.selectors.marks import size_changes
 from dashboard.selectors.period import MAX_STEPS, Period, PeriodError, between, last
-from dashboard.selectors.present import engines_and_models, freshness, has_traffic, tenants
+from dashboard.selectors.present import engines_and_models, freshness, has_traffic
 from dashboard.selectors.requests import request_page
 from dashboard.selectors.residency import residency_series
 from dashboard.selectors.tokens import hit_rate_series, rates, token_series
 from dashboard.selectors.totals import totals
-from dashboard.services.api_keys import create_api_key
 from dashboard.services.buckets import Amount, add_amounts
 from dashboard.services.recording import record
 from dashboard.services.sources import ensure_embedded
@@ -222,14 +221,6 @@ def test_the_request_log_can_be_narrowed_to_a_tenant_or_to_those_without_one() -
     assert [row.pk for row in request_page(tenant="acme").rows] == [first.pk]
     assert len(request_page(tenant="common").rows) == 2
     assert request_page(tenant="umbrella").rows == []
-
-
-def test_tenants_are_listed_after_the_common_pool_once_there_is_any() -> None:
-    create_api_key("default")
-    assert tenants() == []
-    for name, tenant in (("b1", "umbrella"), ("a1", "acme"), ("a2", "acme")):
-        create_api_key(name, tenant)
-    assert tenants() == ["common", "acme", "umbrella"]
 
 
 def test_a_page_behind_the_last_is_the_last() -> None:

@@ -60,6 +60,31 @@ def test_the_tiles_and_the_origins_say_the_same(browser: Client) -> None:
     }
 
 
+def test_the_tenants_charts_and_rows_say_the_same(browser: Client) -> None:
+    engine, now = SeededEngine(), time.time()
+    engine.scrape(now - 100, {}, {})
+    engine.request(now - 100, {"gpu": 64, "disk": 32}, 20, ttft=0.15, tenant="acme")
+    engine.request(now - 100, {}, 50, ttft=0.4)
+    engine.store(now)
+    acme, common = get(browser, "/api/tenants.json?range=15m")["rows"]
+    assert (acme["tenant"], acme["tokens"], acme["share_text"], acme["hit_rate_text"]) == (
+        "acme",
+        116,
+        "69.9 %",
+        "82.8 %",
+    )
+    assert {part["origin"]: part["tokens"] for part in acme["origins"]} == {"gpu": 64, "disk": 32, "computed": 20}
+    assert (common["tenant"], common["tokens"], common["hit_rate_text"]) == ("common", 50, "0.0 %")
+    tokens = get(browser, "/api/charts/tenant-tokens.json?range=15m")["figure"]["data"]
+    assert {trace["name"]: round(sum(y * 10 for y in trace["y"] if y)) for trace in tokens} == {
+        "acme": 116,
+        "common": 50,
+    }
+    rates = get(browser, "/api/charts/tenant-hit-rate.json?range=15m")["figure"]["data"]
+    drawn = {trace["name"]: [y for y in trace["y"] if y is not None] for trace in rates}
+    assert drawn == {"acme": [round(96 / 116, 5)], "common": [0.0]}
+
+
 @pytest.mark.usefixtures("seeded")
 def test_the_tiers_page_s_cards_flows_and_chart_say_the_same(browser: Client) -> None:
     answer = get(browser, "/api/tiers.json?range=15m")
@@ -163,7 +188,7 @@ def test_a_tier_that_is_off_is_shown_as_off_and_one_that_cannot_be_is_not_shown(
     assert {tier["tier"]: tier["size_text"] for tier in engine["tiers"]} == {"gpu": "256 MiB of 1 GiB", "cpu": "off"}
 
 
-@pytest.mark.parametrize("address", ["/api/charts/tokens.json", "/api/tiles.json"])
+@pytest.mark.parametrize("address", ["/api/charts/tokens.json", "/api/tiles.json", "/api/tenants.json"])
 def test_a_stranger_gets_401_and_a_sentence_instead_of_a_page(client: Client, address: str) -> None:
     response = client.get(address)
     assert (response.status_code, response.json()["error"]) == (401, "Log in first: your session has ended.")

@@ -61,6 +61,12 @@ def test_the_overview_offers_every_engine_and_model_that_was_seen(browser: Clien
     assert f"<option>{MODEL}</option>" in html
 
 
+def test_the_overview_tells_tenants_apart_once_there_is_any(browser: Client) -> None:
+    assert 'id="tenants"' not in text(browser, "/")
+    create_api_key("a", "acme")
+    assert 'data-chart="tenant-hit-rate"' in text(browser, "/")
+
+
 def test_a_wrong_period_shows_the_default_and_says_so(browser: Client) -> None:
     seed_requests(20)
     html = text(browser, "/?range=2h")

@@ -108,6 +108,17 @@ def test_the_stored_series_are_the_truth_at_every_resolution(
     assert stored() == dict.fromkeys((10, 60, 3600, 86400), expected)
 
 
+def test_the_stored_tokens_by_tenant_are_the_truth(stack: Stack, told: list[Any], total: Counter[str]) -> None:
+    query = """
+        SELECT metric, cache_tier, detail, sum(value) FROM dashboard_bucket b
+        JOIN dashboard_series s ON s.id = b.series_id
+        WHERE metric LIKE 'tenant_%' AND resolution = 86400 GROUP BY 1, 2, 3"""
+    expected = {("tenant_prompt_tokens", "", "common", total.total())}
+    expected |= {("tenant_computed_tokens", "", "common", total["computed"])}
+    expected |= {("tenant_hit_tokens", tier, "common", total[tier]) for tier in TIERS if total[tier]}
+    stack.wait_until(lambda: set(rows(stack, query)) == expected, f"recorded by tenant: {expected}", 40)
+
+
 def test_the_chart_and_the_tiles_are_the_truth(stack: Stack, told: list[Any], total: Counter[str]) -> None:
     with closing(logged_in(stack)) as browser:
         # A chart divides by the seconds that a step has lasted so far: exact again once the last step has ended.

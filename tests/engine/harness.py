@@ -82,11 +82,12 @@ class Rig:
         *,
         salt: str = "",
         cache: CacheUse = "on",
+        tenant: str = "",
         ignore_eos: bool = False,
     ) -> Answer:
         sampling = SamplingParams(temperature=0.0, max_tokens=max_tokens, ignore_eos=ignore_eos)
         answer = Answer()
-        self.engine.submit(GenerationRequest(request_id, list(prompt), sampling, salt, cache), answer)
+        self.engine.submit(GenerationRequest(request_id, list(prompt), sampling, salt, cache, tenant), answer)
         return answer
 
     def step(self) -> bool:
@@ -131,6 +132,8 @@ def make_rig(
     eos_ids: frozenset[int] = frozenset(),
     clock: Callable[[], float] | None = None,
     num_transfer_threads: int = 0,
+    tenants: tuple[str, ...] = (),
+    max_tenants: int = 20,
 ) -> Rig:
     """Sizes in blocks of four tokens. Without transfer threads copies are made inside `poll()`: the same every time."""
     tiers = (
@@ -152,5 +155,7 @@ def make_rig(
         max_num_batched_tokens=max_num_batched_tokens,
         max_num_waiting=max_num_waiting,
         min_gpu_tokens=BLOCK_SIZE,
+        tenants=tenants,
+        max_tenants=max_tenants,
     )
     return Rig(Engine(config, runner, cache, eos_ids=eos_ids, clock=clock), cache, runner, clock)

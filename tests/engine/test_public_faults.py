@@ -6,6 +6,7 @@ import pytest
 
 from engine.sequence import Admission
 from engine.stats import EngineStats
+from engine.tenants import Tenants
 from tests.engine.harness import BLOCK_BYTES, Rig, make_rig
 from tests.engine.mock_runner import expected_tokens
 from tests.engine.test_scheduler import prompt
@@ -263,4 +264,4 @@ def test_stats_ignore_nothing_when_a_tier_is_resized_between_requests() -> None:
     rig.engine.resize(Tier.GPU, 6 * BLOCK_BYTES)
     rig.run()
     assert rig.engine.snapshot().counters == before
-    assert EngineStats().counters() != before
+    assert EngineStats(Tenants((), 0)).counters() != before

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from engine.sequence import Admission, blocks_for
 from engine.stats import MIN_PREFILL_TOKENS, REQUEST_BOUNDS, TTFT_BOUNDS, EngineStats, Histogram
+from engine.tenants import Tenants
 from tests.engine.harness import FakeClock, make_rig
 from tiers import TIERS, Tier
 
@@ -45,11 +46,11 @@ def test_blocks_hold_at_least_the_tokens_and_less_than_one_more(num_tokens: int,
 
 
 def test_new_counters_pass_their_own_check() -> None:
-    EngineStats().counters().check()
+    EngineStats(Tenants((), 0)).counters().check()
 
 
 def test_computing_is_timed_in_long_steps_and_shared_with_the_decodes_beside_it() -> None:
-    stats = EngineStats()
+    stats = EngineStats(Tenants((), 0))
     stats.ran(num_prefill=MIN_PREFILL_TOKENS - 1, num_tokens=200, seconds=9.0)
     stats.ran(num_prefill=0, num_tokens=8, seconds=9.0)
     assert (stats.counters().prefill_tokens, stats.counters().prefill_seconds) == (0, 0.0)

@@ -8,6 +8,7 @@ import { startHints } from "../lib/hints.js";
 import { startLive } from "./live.js";
 import { current } from "./query.js";
 import { showError, showState, startSampleButton } from "./state.js";
+import { refreshTenants } from "./tenants.js";
 import { showChanges, showEngines, showOrigins, showTiles } from "./tiles.js";
 
 async function refreshTiles(query) {
@@ -24,7 +25,8 @@ async function refreshTiles(query) {
 async function refresh() {
   const query = current();
   try {
-    await Promise.all([refreshTiles(query), refreshCharts(query)]);
+    const isCurrent = () => query.toString() === current().toString();
+    await Promise.all([refreshTiles(query), refreshCharts(query), refreshTenants(query, isCurrent)]);
     showError("");
     return true;
   } catch (error) {

@@ -1,0 +1,104 @@
+"""Prompt tokens by tenant, and from which tier they came. Reads only.
+
+Σ tenants = all tokens, tier by tier, of engines that tell their tenants. What others count is in none of them.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from dashboard.models import ApiKey, Series
+from dashboard.selectors.period import Period
+from dashboard.selectors.store import Metric, Sums, series_of, sums, totals_of
+from dashboard.tenants import COMMON, OTHER
+
+METRICS = (Metric.TENANT_PROMPT_TOKENS, Metric.TENANT_COMPUTED_TOKENS, Metric.TENANT_HIT_TOKENS)
+MOST_DRAWN = 6  # more colours cannot be told apart; the rest is drawn as one
+_MINUTES_AT_MOST = 6 * 3_600
+_HOUR, _DAY = 3_600, 86_400
+
+
+@dataclass
+class TenantTotals:
+    """A period's tokens of one tenant: `prompt_tokens == sum(hit_tokens) + computed_tokens`."""
+
+    tenant: str
+    prompt_tokens: int = 0
+    computed_tokens: int = 0
+    hit_tokens: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+
+def all_tenants() -> list[str]:
+    """Every tenant that has a key or was ever counted by name, sorted, after the common pool; empty without any."""
+    with_keys = ApiKey.objects.exclude(tenant="").values_list("tenant", flat=True)
+    counted = Series.objects.filter(metric=Metric.TENANT_PROMPT_TOKENS).values_list("detail", flat=True)
+    named = {*with_keys, *counted} - {COMMON, OTHER, ""}
+    return [COMMON, *sorted(named)] if named else []
+
+
+def counted_tenants(engine: str) -> list[str]:
+    """Those that an engine of that name has counted by name and that still may send something; the first ones first."""
+    active = set(ApiKey.objects.filter(is_active=True).values_list("tenant", flat=True))
+    counted = Series.objects.filter(metric=Metric.TENANT_PROMPT_TOKENS, engine=engine).order_by("pk")
+    return [name for name in dict.fromkeys(counted.values_list("detail", flat=True)) if name and name in active]
+
+
+def tenant_totals(period: Period, *, engine: str | None = None, model_name: str | None = None) -> list[TenantTotals]:
+    """Tenants that asked for anything, the most tokens first; the rest that is not counted by name comes last."""
+    series = series_of(METRICS, engine=engine, model_name=model_name)
+    found: dict[str, TenantTotals] = {}
+    for (metric, tier, tenant), tokens in totals_of(series, period, "metric", "cache_tier", "detail").items():
+        _book(found.setdefault(tenant, TenantTotals(tenant)), metric, tier, tokens)
+    return sorted(found.values(), key=lambda told: (told.tenant == OTHER, -told.prompt_tokens, told.tenant))
+
+
+def _book(told: TenantTotals, metric: str, tier: str, tokens: int) -> None:
+    if metric == Metric.TENANT_HIT_TOKENS:
+        told.hit_tokens[tier] += tokens
+    elif metric == Metric.TENANT_PROMPT_TOKENS:
+        told.prompt_tokens += tokens
+    else:
+        told.computed_tokens += tokens
+
+
+def tenant_series(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
+    """{"starts", "step_seconds", "tenants": {name: {"prompt", "hit"}}}: tokens a step, None where nothing was observed.
+
+    The MOST_DRAWN tenants with the most tokens by name, sorted, then the rest as `other`, if it has any. Long periods
+    come in whole hours or days: a hundred series an engine in minutes would be half a million rows.
+    """
+    drawn = [told.tenant for told in tenant_totals(period, engine=engine, model_name=model_name)]
+    names = sorted(name for name in drawn[:MOST_DRAWN] if name != OTHER)
+    steps = _coarse(period)
+    metrics = (Metric.SCRAPES, Metric.TENANT_PROMPT_TOKENS, Metric.TENANT_HIT_TOKENS)
+    found = sums(series_of(metrics, engine=engine, model_name=model_name), steps, "metric", "detail")
+    groups = [*names, *([OTHER] if len(drawn) > len(names) else [])]
+    return {
+        "starts": steps.starts,
+        "step_seconds": steps.step_seconds,
+        "tenants": {name: _values(name, names, found, steps) for name in groups},
+    }
+
+
+def _values(name: str, names: list[str], found: Sums, steps: Period) -> dict[str, list[int | None]]:
+    """Of one tenant, or with `other` of all that are not in `names`."""
+    observed = found.get((Metric.SCRAPES, ""), {})
+
+    def filled(metric: str) -> list[int | None]:
+        amounts = [
+            by_slot
+            for (told, tenant), by_slot in found.items()
+            if told == metric and (tenant == name or (name == OTHER and tenant not in names))
+        ]
+        return [
+            sum(by_slot.get(slot, 0) for by_slot in amounts) if slot in observed else None
+            for slot in range(len(steps.starts))
+        ]
+
+    return {"prompt": filled(Metric.TENANT_PROMPT_TOKENS), "hit": filled(Metric.TENANT_HIT_TOKENS)}
+
+
+def _coarse(period: Period) -> Period:
+    if period.step_seconds < _HOUR and period.end - period.start > _MINUTES_AT_MOST:
+        return period.in_steps_of(_HOUR)
+    return period.in_steps_of(_DAY) if _HOUR < period.step_seconds < _DAY else period
