@@ -1,5 +1,6 @@
 """docker-compose.yml: valid by the specification's schema, and the same commands as `make run` starts."""
 
+import re
 import shlex
 import subprocess
 import sys
@@ -8,6 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
+
+from dashboard.sizes import parse_size
 
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -41,6 +44,26 @@ def test_every_mounted_file_is_in_the_project() -> None:
     for mount in mounts:
         host_path = mount.split(":")[0]
         assert not host_path.startswith("./") or (ROOT / host_path).exists(), f"{host_path} is mounted but missing"
+
+
+def test_every_variable_is_one_that_the_readme_explains() -> None:
+    explained = set(re.findall(r"`((?:TIERSCOPE_)?[A-Z_]+)`", (ROOT / "README.md").read_text()))
+    assert set(COMPOSE["x-tierscope"]["environment"]) <= explained
+
+
+def test_the_remote_tier_has_a_server_of_its_own_that_evicts_nothing_and_is_larger() -> None:
+    environment, command = COMPOSE["x-tierscope"]["environment"], COMPOSE["services"]["remote"]["command"]
+    assert environment["TIERSCOPE_REMOTE_URL"] == "redis://remote:6379/0"
+    assert environment["REDIS_URL"] != environment["TIERSCOPE_REMOTE_URL"]
+    assert "--maxmemory-policy noeviction" in command
+    server, tier = (_default(text) for text in (command, environment["TIERSCOPE_REMOTE_BYTES"]))
+    assert parse_size(tier) <= 0.9 * parse_size(server.replace("mb", " MiB"))
+
+
+def _default(text: str) -> str:
+    """What Compose puts where `${NAME:-default}` is and nobody says otherwise."""
+    [default] = re.findall(r":-([^}]*)}", text)
+    return str(default)
 
 
 def test_no_port_is_published_beyond_loopback() -> None:

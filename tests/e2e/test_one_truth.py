@@ -3,7 +3,6 @@ all say exactly what an independent oracle computed. Real model, real processes,
 """
 
 import shutil
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dashboard.charts.palette import LOOKS
 from tests.e2e.looks import logged_in, rows
-from tests.e2e.stack import Stack, free_port
+from tests.e2e.prometheus import Prometheus
+from tests.e2e.stack import Stack
 from tests.e2e.workload import FILE_BYTES, StackOracle, conversations, sizes_in_env
 
 # Beside other work on two cores the sixty requests take minutes; alone they take twenty seconds.
@@ -155,7 +155,7 @@ def test_the_metrics_are_the_truth_under_both_names(stack: Stack, told: list[Any
 def test_prometheus_and_promql_say_the_truth(
     stack: Stack, told: list[Any], total: Counter[str], tmp_path: Path
 ) -> None:
-    with _Prometheus(stack, tmp_path) as prometheus:
+    with Prometheus(f"127.0.0.1:{stack.port}", tmp_path) as prometheus:
         by_tier = "sum by (cache_tier) (tierscope_cached_prompt_tokens_total)"
         found = stack.wait_until(lambda: prometheus.query(by_tier), "Prometheus has scraped", 30)
         rate = prometheus.query("sum(tierscope_cached_prompt_tokens_total) / sum(tierscope_prompt_tokens_total)")
@@ -163,40 +163,6 @@ def test_prometheus_and_promql_say_the_truth(
     assert {row["metric"]["cache_tier"]: int(row["value"][1]) for row in found} == {tier: total[tier] for tier in TIERS}
     hits = total.total() - total["computed"]
     assert float(rate[0]["value"][1]) == pytest.approx(hits / total.total(), abs=1e-12)
-
-
-class _Prometheus:
-    """A real one on a port of its own, scraping the stack once a second."""
-
-    def __init__(self, stack: Stack, folder: Path) -> None:
-        self._port = free_port()
-        config = folder / "prometheus.yml"
-        target = f"127.0.0.1:{stack.port}"
-        config.write_text(
-            "global: {scrape_interval: 1s}\n"
-            f"scrape_configs: [{{job_name: tierscope, static_configs: [{{targets: ['{target}']}}]}}]\n"
-        )
-        self._argv = [
-            *("prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}"),
-            *(f"--web.listen-address=127.0.0.1:{self._port}", "--log.level=error"),
-        ]
-
-    def __enter__(self) -> "_Prometheus":
-        self._process = subprocess.Popen(self._argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.terminate()
-        self._process.wait(20)
-
-    def query(self, promql: str) -> list[dict[str, Any]]:
-        try:
-            answer = httpx.get(f"http://127.0.0.1:{self._port}/api/v1/query", params={"query": promql}, timeout=5)
-            answer.raise_for_status()  # 503 while it starts
-        except httpx.HTTPError:
-            return []
-        found: list[dict[str, Any]] = answer.json().get("data", {}).get("result", [])
-        return found
 
 
 def _drawn(browser: httpx.Client) -> Counter[str]:
