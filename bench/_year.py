@@ -98,9 +98,14 @@ def _tier_facts() -> Iterator[Fact]:
         yield from (("load_times", tier, bound) for bound in LOAD_LES)
 
 
+def tenants() -> list[str]:
+    """As many as are counted by name unless somebody wants more."""
+    return ["common", "other", *(f"tenant-{number}" for number in range(settings.MAX_TENANTS))]
+
+
 def _tenant_facts() -> Iterator[Fact]:
-    """As many tenants as are counted by name unless somebody wants more, all of them in every tier all the time."""
-    for tenant in ("common", "other", *(f"tenant-{number}" for number in range(settings.MAX_TENANTS))):
+    """All of them in every tier all the time."""
+    for tenant in tenants():
         yield from ((f"tenant_{metric}_tokens", "", tenant) for metric in ("prompt", "computed"))
         yield from (("tenant_hit_tokens", tier, tenant) for tier in TIERS)
 

@@ -58,7 +58,7 @@ def _recordings(source: Any) -> tuple[list[float], int]:
 
 
 def _text(engine: str, index: int) -> str:
-    from bench._year import LES, TIERS
+    from bench._year import LES, TIERS, tenants
 
     labels = f'engine="{engine}",model_name="m"'
     names = ("prompt_tokens", "computed_prompt_tokens", "generated_tokens", "preemptions")
@@ -72,6 +72,11 @@ def _text(engine: str, index: int) -> str:
             f'tierscope_time_to_first_token_seconds_bucket{{{of_tier},le="{bound}"}} {(place + 1) * index}'
             for place, bound in enumerate(LES)
         ]
+    for tenant in tenants():
+        of_tenant = f'{labels},tenant="{tenant}"'
+        lines += [f"tierscope_tenant_{name}_total{{{of_tenant}}} {100 * index + 1}" for name in names[:2]]
+        told = "tierscope_tenant_cached_prompt_tokens_total"
+        lines += [f'{told}{{{of_tenant},cache_tier="{tier}"}} {25 * index + 1}' for tier in TIERS]
     return "\n".join(lines) + "\n"
 
 
