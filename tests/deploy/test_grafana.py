@@ -34,7 +34,7 @@ EMPTY = "given_up"
 @pytest.fixture
 def rig(tmp_path: Path) -> Iterator[Rig]:
     rig = make_rig(
-        gpu=16, cpu=16, disk=32, path=tmp_path, max_num_batched_tokens=96, tenants=("common",), max_tenants=3
+        gpu=24, cpu=16, disk=64, path=tmp_path, max_num_batched_tokens=96, tenants=("common",), max_tenants=3
     )
     yield rig
     rig.close()
@@ -122,8 +122,8 @@ def served(text: Exposition) -> Iterator[str]:
 
 
 def busy(rig: Rig, turn: int) -> None:
-    """Three prompts by turns, together more than gpu and cpu hold, so that blocks move in every direction."""
-    prompt = [turn % 3] * 80
+    """Three prompts by turns, together more than gpu and cpu hold, and new ones between: blocks move everywhere."""
+    prompt = [turn % 3] * 80 if turn % 2 else [(7 * turn + place) % 90 for place in range(80)]
     rig.submit(f"r{turn}", prompt, 2, tenant=("common", "a", "b", "c")[turn % 4])
     rig.run()
 
