@@ -75,8 +75,8 @@ def _text(engine: str, index: int) -> str:
     for tenant in tenants():
         of_tenant = f'{labels},tenant="{tenant}"'
         lines += [f"tierscope_tenant_{name}_total{{{of_tenant}}} {100 * index + 1}" for name in names[:2]]
-        told = "tierscope_tenant_cached_prompt_tokens_total"
-        lines += [f'{told}{{{of_tenant},cache_tier="{tier}"}} {25 * index + 1}' for tier in TIERS]
+        hits = "tierscope_tenant_cached_prompt_tokens_total"
+        lines += [f'{hits}{{{of_tenant},cache_tier="{tier}"}} {25 * index + 1}' for tier in TIERS]
     return "\n".join(lines) + "\n"
 
 
