@@ -1,4 +1,4 @@
-"""A block outside of memory: a header that tells whose block it is, then the slab. Knows nothing about where that lies.
+"""A block outside of memory: its slab and a header that tells whose block it is. Knows nothing about where they lie.
 
 The header is found valid or not by itself, so that a start-up scan reads 256 bytes a file and not the payload.
 """
@@ -14,7 +14,7 @@ from tiers.errors import CorruptError
 from tiers.keys import KEY_BYTES, BlockKey
 
 MAGIC = b"TIERSCPE"
-VERSION = 1
+VERSION = 2
 HEADER_BYTES = 256
 # magic, version, position in its prompt, payload bytes, key, parent key, layout digest, payload checksum
 _FIELDS = struct.Struct(f"<8sIIQ{KEY_BYTES}s{KEY_BYTES}s16s16s")

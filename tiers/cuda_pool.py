@@ -4,10 +4,12 @@ Transfers run on a stream of their own, which waits for what the model's stream 
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tiers.config import SlabSpec
+from tiers.pool import MemoryPool, copy_bytes
 
 if TYPE_CHECKING:
     import torch
@@ -70,6 +72,10 @@ class CudaPool:
             torch.frombuffer(target, dtype=torch.uint8).copy_(self._slabs[slot])
             self._stream.synchronize()
 
+    def store_many(self, pairs: Sequence[tuple[int, int]], host: MemoryPool) -> None:
+        for slot, target in pairs:
+            self.store(slot, host.read(target))
+
     def load(self, slot: int, fill: Callable[[memoryview], None]) -> None:
         import torch
 
@@ -79,6 +85,10 @@ class CudaPool:
                 self._stream.wait_event(self._event)
                 self._slabs[slot].copy_(self._staging, non_blocking=True)
                 self._stream.synchronize()
+
+    def load_many(self, pairs: Sequence[tuple[int, int]], host: MemoryPool) -> None:
+        for source, slot in pairs:
+            self.load(slot, partial(copy_bytes, host.read(source)))
 
     def move(self, source: int, target: int) -> None:
         self._slabs[target].copy_(self._slabs[source])

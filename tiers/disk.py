@@ -1,18 +1,21 @@
 """Blocks as files in one folder: written whole or not at all, verified when read. Knows nothing about recency.
 
-Files are 0600, folders 0700. Each layout (model, dtype, shape, block size) has a folder of its own, so that models
-that share a path never see, or remove, each other's blocks.
+A file is the slab and then its header, so that the slab lies on whole pages of the disk. Files are 0600, folders 0700.
+Each layout (model, dtype, shape, block size) has a folder of its own, so that models that share a path never see, or
+remove, each other's blocks.
 """
 
-import errno
 import fcntl
 import logging
+import mmap
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from tiers.block_file import read_file, write_file
 from tiers.block_format import HEADER_BYTES, Header, Layout, payload_checksum, stored_bytes, unpack
 from tiers.config import SlabSpec
 from tiers.errors import CorruptError, GoneError, RefusedError
@@ -33,7 +36,9 @@ class DiskStore:
         self.folder = path / self._layout.digest.hex()
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.chmod(0o700)
+        self._root = str(self.folder)
         self._lock: IO[bytes] | None = None
+        self._pages = threading.local()
 
     def lock(self) -> None:
         """Two engines in one folder would overrun its budget and remove each other's files: RefusedError then."""
@@ -52,8 +57,11 @@ class DiskStore:
             self._lock.close()
 
     def path_of(self, key: BlockKey) -> Path:
+        return Path(self._name_of(key))
+
+    def _name_of(self, key: BlockKey) -> str:
         name = key.hex()
-        return self.folder / name[:2] / (name + SUFFIX)
+        return f"{self._root}/{name[:2]}/{name}{SUFFIX}"
 
     def write(self, key: BlockKey, parent_key: BlockKey, position: int, payload: memoryview) -> None:
         """Raises OSError, and leaves no file, if the block could not be written whole."""
@@ -62,7 +70,7 @@ class DiskStore:
         temporary = path.with_suffix(TEMPORARY)
         try:
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            _write_file(temporary, [header, payload])
+            write_file(temporary, [payload, header])
             temporary.replace(path)
         except OSError:
             for leftover in (temporary, path):
@@ -72,19 +80,19 @@ class DiskStore:
 
     def read(self, key: BlockKey, target: memoryview) -> None:
         """One read into `target`. Raises CorruptError if the file is not exactly the block that was stored."""
-        header_bytes = bytearray(HEADER_BYTES)
+        end = self._own_page()
         try:
-            descriptor = os.open(self.path_of(key), os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(self._name_of(key), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError as error:
             raise GoneError("the file is gone") from error
         try:
             size = os.fstat(descriptor).st_size
-            num_read = _read_into(descriptor, [memoryview(header_bytes), target]) if size == self.file_bytes else 0
+            num_read = read_file(descriptor, target, end, size) if size == self.file_bytes else 0
         finally:
             os.close(descriptor)
         if num_read != self.file_bytes:
             raise CorruptError(f"the file has {size:,} bytes; expected {self.file_bytes:,}")
-        self._layout.verify(bytes(header_bytes), key, payload_checksum(target))
+        self._layout.verify(bytes(end[:HEADER_BYTES]), key, payload_checksum(target))
 
     def remove(self, key: BlockKey) -> None:
         self.path_of(key).unlink(missing_ok=True)
@@ -92,13 +100,16 @@ class DiskStore:
     def scan(self) -> list[Header]:
         """Headers of what was stored before, oldest first. Files that cannot be blocks of this layout are removed."""
         found: list[tuple[int, Header]] = []
+        removed: list[str] = []
         for path in self._files():
             try:
                 found.append((path.stat().st_mtime_ns, self._header(path)))
             except (CorruptError, OSError) as error:
-                log.warning("%s is removed: %s", path, error)
+                removed.append(f"{path.name}: {error}")
                 with suppress(OSError):
                     path.unlink(missing_ok=True)
+        if removed:
+            log.warning("%s: %d files are removed, first %s", self.folder, len(removed), removed[0])
         return [header for _, header in sorted(found, key=lambda pair: pair[0])]
 
     def set_order(self, oldest_first: Sequence[BlockKey], now_ns: int) -> None:
@@ -106,6 +117,13 @@ class DiskStore:
         for age, key in enumerate(reversed(oldest_first)):
             with suppress(OSError):
                 os.utime(self.path_of(key), ns=(now_ns - age * 1000, now_ns - age * 1000))
+
+    def _own_page(self) -> memoryview:
+        """For the headers that this thread reads."""
+        if not hasattr(self._pages, "end"):
+            self._pages.end = memoryview(mmap.mmap(-1, mmap.PAGESIZE))
+        page: memoryview = self._pages.end
+        return page
 
     def _files(self) -> Iterator[Path]:
         for folder in sorted(self.folder.iterdir()):
@@ -116,46 +134,10 @@ class DiskStore:
         if path.is_symlink() or path.suffix != SUFFIX:
             raise CorruptError("it is not a block's file")
         with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - HEADER_BYTES))
             header = unpack(file.read(HEADER_BYTES))
         if header.layout != self._layout.digest or self.path_of(header.key) != path:
             raise CorruptError("it holds another block")
         if path.stat().st_size != self.file_bytes:
             raise CorruptError("it was not written whole")
         return header
-
-
-def _write_file(path: Path, parts: Sequence[bytes | memoryview]) -> None:
-    """A leftover of the same name is replaced; a disk that takes only a part raises ENOSPC."""
-    path.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(path, flags, 0o600)
-    try:
-        views = [memoryview(part).cast("B") for part in parts]
-        while views:
-            written = os.writev(descriptor, views)
-            if written == 0:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            views = _after(views, written)
-    finally:
-        os.close(descriptor)
-
-
-def _read_into(descriptor: int, views: list[memoryview]) -> int:
-    total = offset = 0
-    while views:
-        offset = os.preadv(descriptor, views, total)
-        if offset == 0:
-            break
-        total += offset
-        views = _after(views, offset)
-    return total
-
-
-def _after(views: list[memoryview], num_bytes: int) -> list[memoryview]:
-    """What is left of the views after so many bytes."""
-    rest: list[memoryview] = []
-    for view in views:
-        if num_bytes < len(view):
-            rest.append(view[num_bytes:])
-        num_bytes = max(0, num_bytes - len(view))
-    return rest

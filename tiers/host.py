@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # Blocks that may wait in memory for the disk, beyond what the cpu tier may hold.
 STAGING_BYTES = 2 << 30
 MIN_STAGING_BLOCKS = 128
+# Memory of staging slots that is kept for the next block: touching new pages takes longer than a copy does.
+KEPT_BYTES = 32 << 20
 
 
 class HostSlot:
@@ -33,7 +35,9 @@ class HostSlot:
 
 
 class Host:
-    """A pool with slots for `capacity` blocks and a bounded number of staging slots; memory follows what is in use."""
+    """A pool with slots for `capacity` blocks and a bounded number of staging slots; memory follows what is in use,
+    but for 32 MiB.
+    """
 
     def __init__(self, slab: SlabSpec, capacity: int, gpu_blocks: int) -> None:
         self.pool = MemoryPool(slab, 0)
@@ -41,6 +45,7 @@ class Host:
         self.num_in_use = 0
         self._num_staging = max(MIN_STAGING_BLOCKS, min(gpu_blocks, STAGING_BYTES // slab.num_bytes))
         self._limit = capacity + self._num_staging
+        self._num_kept = KEPT_BYTES // slab.num_bytes
         self._free: list[int] = []
 
     @property
@@ -69,13 +74,13 @@ class Host:
         heapq.heappush(self._free, host.slot)
         self.num_in_use -= 1
         self._limit = max(self.capacity + self._num_staging, min(self._limit, self.num_in_use + self._num_staging))
-        if host.slot >= self.capacity:
+        if host.slot >= self.capacity + self._num_kept:
             self.pool.discard(host.slot)
 
     def resize(self, capacity: int) -> None:
         """What is in use beyond a smaller capacity may leave in its own time."""
         for slot in self._free:
-            if capacity <= slot:
+            if slot >= capacity + self._num_kept:
                 self.pool.discard(slot)
         self.capacity = capacity
         self._limit = max(capacity, self.num_in_use) + self._num_staging

@@ -1,19 +1,36 @@
 """Turns "this block from here to there" into operations, and sends them off in an order that is safe.
 
-Near lane: copies out of gpu slots and files to be passed on, then copies into gpu slots. Far lane: files removed, then
+Near lane: copies out of gpu slots and files to be passed on, then copies into gpu slots from host memory, many blocks
+an operation. Files are read into gpu slots as soon as those have been emptied; they are removed before others are
 written, so that the folder never outgrows its budget. A server has lanes of its own. Knows nothing about tiers' books.
 """
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from tiers.disk import DiskStore
 from tiers.errors import CorruptError
 from tiers.host import Host, HostSlot
+from tiers.landing import Landing
+from tiers.lanes import Done, Operation
 from tiers.names import Tier
 from tiers.node import Copy, Node
-from tiers.pool import BlockPool, copy_bytes
+from tiers.pool import BlockPool
 from tiers.remote_movers import Absent, RemoteMovers
-from tiers.transfers import Done, Operation, Transfers
+from tiers.transfers import Transfers
+
+# An operation's copies take a millisecond or two: a stop waits for the one that runs.
+GROUP_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """Between a gpu slot and a host slot."""
+
+    slot: int
+    host: HostSlot
+    done: Done
 
 
 class Movers:
@@ -26,33 +43,37 @@ class Movers:
         disk: DiskStore | None,
         transfers: Transfers,
         remote: RemoteMovers | Absent,
+        slab_bytes: int,
     ) -> None:
         self._pool = pool
         self._host = host
         self._disk = disk
         self._remote = remote
         self._transfers = transfers
-        self._drains: list[Operation] = []
-        self._loads: list[Operation] = []
+        self._landing = Landing(pool, slab_bytes)
+        self._group = max(1, GROUP_BYTES // slab_bytes)
+        self._drains: list[_Move] = []
+        self._lifts: list[Operation] = []
+        self._loads: list[_Move] = []
+        self._reads: list[Operation] = []
         self._deletes: list[Operation] = []
         self._writes: list[Operation] = []
 
     def drain(self, copy: Copy, host: HostSlot, done: Done) -> None:
         """Gpu slot, or the block's file, to host slot."""
-        run = partial(self._lift, copy.node.key, host) if copy.level.rank else partial(self._drain, copy.slot, host)
-        self._drains.append(Operation(run, done))
+        if copy.level.rank:
+            self._lifts.append(Operation(partial(self._lift, copy.node.key, host), done))
+        else:
+            self._drains.append(_Move(copy.slot, host, done))
 
     def load(self, copy: Copy, tier: Tier, host: HostSlot | None, done: Done) -> None:
         """Host slot, or what lies in the tier, to the copy's gpu slot."""
         if host is not None:
-            fill = partial(self._fill, host)
+            self._loads.append(_Move(copy.slot, host, done))
         elif tier is Tier.REMOTE:
             self._remote.fetch(copy.node.key, copy.slot, done)
-            return
         else:
-            assert self._disk is not None
-            fill = partial(self._disk.read, copy.node.key)
-        self._loads.append(Operation(partial(self._pool.load, copy.slot, fill), done))
+            self._reads.append(Operation(partial(self._read, copy.node.key, copy.slot), done))
 
     def accepts(self, tier: Tier, num_arriving: int) -> bool:
         """Whether one more block may be sent there now."""
@@ -73,29 +94,51 @@ class Movers:
         self._deletes.append(Operation(partial(self._disk.remove, key), lambda error, seconds: None))
 
     def submit(self) -> None:
-        if near := self._drains + self._loads:
-            self._drains, self._loads = [], []
+        """What is read into slots waits for the copies out of them: those go first, and what takes longest next."""
+        drains, reads, lifts, loads = self._drains, self._reads, self._lifts, self._loads
+        self._drains, self._reads, self._lifts, self._loads = [], [], [], []
+        if drains or reads or loads:
             self._pool.fence()
-            self._transfers.submit_near(near)
-        if far := self._deletes + self._writes:
-            self._deletes, self._writes = [], []
-            self._transfers.submit_far(far)
+        self._transfers.submit_near(self._grouped(self._drain, drains))
+        self._transfers.submit_read(reads)
         self._remote.submit()
+        self._transfers.submit_near(lifts + self._grouped(self._fill, loads))
+        writes = self._deletes + self._writes
+        self._deletes, self._writes = [], []
+        self._transfers.submit_write(writes)
 
-    def _drain(self, slot: int, host: HostSlot) -> None:
-        self._pool.store(slot, self._host.pool.read(host.slot))
-        host.has_bytes = True
+    def _grouped(self, run: Callable[[Sequence[_Move]], None], moves: Sequence[_Move]) -> list[Operation]:
+        groups = (moves[start : start + self._group] for start in range(0, len(moves), self._group))
+        return [Operation(partial(run, group), partial(_moved, group)) for group in groups]
+
+    # -- on transfer threads -----------------------------------------------------------------------------------------
+    def _drain(self, moves: Sequence[_Move]) -> None:
+        self._pool.store_many([(move.slot, move.host.slot) for move in moves], self._host.pool)
+        for move in moves:
+            move.host.has_bytes = True
+
+    def _fill(self, moves: Sequence[_Move]) -> None:
+        """What never came to host memory is left out; `_moved` tells."""
+        pairs = [(move.host.slot, move.slot) for move in moves if move.host.has_bytes]
+        self._pool.load_many(pairs, self._host.pool)
 
     def _lift(self, key: bytes, host: HostSlot) -> None:
         assert self._disk is not None
         self._disk.read(key, self._host.pool.read(host.slot))
         host.has_bytes = True
 
-    def _fill(self, host: HostSlot, target: memoryview) -> None:
-        if not host.has_bytes:
-            raise CorruptError("the block never came to host memory")
-        copy_bytes(self._host.pool.read(host.slot), target)
+    def _read(self, key: bytes, slot: int) -> None:
+        assert self._disk is not None
+        self._landing.load(slot, partial(self._disk.read, key))
 
     def _write(self, copy: Copy, node: Node, host: HostSlot) -> None:
         if copy.is_live and self._disk is not None:
             self._disk.write(node.key, node.parent_key, node.depth, self._host.pool.read(host.slot))
+
+
+def _moved(moves: Sequence[_Move], error: Exception | None, seconds: float) -> None:
+    for move in moves:
+        is_there = move.host.has_bytes
+        move.done(
+            error if is_there or error else CorruptError("the block never came to host memory"), seconds / len(moves)
+        )

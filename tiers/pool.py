@@ -4,7 +4,8 @@ Knows nothing about keys, tokens or which slot is in use.
 """
 
 import mmap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -33,8 +34,14 @@ class BlockPool(Protocol):
     def store(self, slot: int, target: memoryview) -> None:
         """Copy a slot out, into host memory."""
 
+    def store_many(self, pairs: Sequence[tuple[int, int]], host: "MemoryPool") -> None:
+        """Copy slots out, each into a slot of `host`: (slot here, slot there)."""
+
     def load(self, slot: int, fill: Callable[[memoryview], None]) -> None:
         """Let `fill` write a slot's bytes; if it raises, the slot's content is undefined."""
+
+    def load_many(self, pairs: Sequence[tuple[int, int]], host: "MemoryPool") -> None:
+        """Copy slots of `host` in: (slot there, slot here)."""
 
     def move(self, source: int, target: int) -> None:
         """Copy a slot inside the pool."""
@@ -62,6 +69,11 @@ class MemoryPool:
         self.num_blocks = num_blocks
         self._map, self.max_blocks = self._reserve(max(wanted, num_blocks, 1), max(num_blocks, 1))
         self._bytes = memoryview(self._map)
+        self._blocks = np.frombuffer(self._map, np.uint8).reshape(self.max_blocks, slab.num_bytes)
+        # A first touch costs a fault a page, 16 µs each on a virtual machine: 3 ms a block of 0.7 MiB, which is copied
+        # in 0.1 ms. Of 2 MiB pages there is one for three blocks. (Where the system has none, nothing is lost.)
+        with suppress(OSError):
+            self._map.madvise(mmap.MADV_HUGEPAGE)
 
     def _reserve(self, wanted_blocks: int, needed_blocks: int) -> tuple[mmap.mmap, int]:
         """Where the system reserves only what it can back, the pool cannot grow past its first size."""
@@ -88,8 +100,15 @@ class MemoryPool:
     def store(self, slot: int, target: memoryview) -> None:
         copy_bytes(self.read(slot), target)
 
+    def store_many(self, pairs: Sequence[tuple[int, int]], host: "MemoryPool") -> None:
+        host.load_many(pairs, self)
+
     def load(self, slot: int, fill: Callable[[memoryview], None]) -> None:
         fill(self.read(slot))
+
+    def load_many(self, pairs: Sequence[tuple[int, int]], host: "MemoryPool") -> None:
+        for source, target in pairs:
+            np.copyto(self._blocks[target], host._blocks[source])
 
     def move(self, source: int, target: int) -> None:
         copy_bytes(self.read(source), self.read(target))

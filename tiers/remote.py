@@ -11,7 +11,7 @@ from tiers.breaker import Breaker
 from tiers.config import SlabSpec
 from tiers.errors import UnreachableError
 from tiers.keys import BlockKey
-from tiers.remote_line import Line
+from tiers.remote_line import SLOWEST_BYTES_PER_SECOND, Line
 from tiers.remote_look import Look, RemoteEntry
 from tiers.remote_reader import Land, RemoteReader
 from tiers.remote_room import Room
@@ -20,8 +20,6 @@ from tiers.remote_wire import Wire
 from tiers.remote_writer import Outgoing, RemoteWriter
 
 NO_LIMIT = 1 << 50
-# A server that reads slower than this is not waited for, however much was asked of it.
-SLOWEST_BYTES_PER_SECOND = 64 << 20
 
 
 class RemoteStore:

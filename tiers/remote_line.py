@@ -10,6 +10,9 @@ from tiers.breaker import Breaker
 from tiers.errors import CorruptError, NoRoomError, UnreachableError
 from tiers.remote_wire import Wire
 
+# A server that reads slower than this is not waited for, however much was asked of it.
+SLOWEST_BYTES_PER_SECOND = 64 << 20
+
 
 class Line:
     """`way` names it to the breaker."""
@@ -30,9 +33,10 @@ class Line:
         self.wire.close()
 
     @contextmanager
-    def use(self, not_after: float = float("inf"), *, is_probe: bool = False) -> Iterator[float]:
+    def use(self, not_after: float = float("inf"), *, num_bytes: int = 0, is_probe: bool = False) -> Iterator[float]:
         """Connected; gives the deadline for what is done within. Raises UnreachableError, also for what fails within.
 
+        Where many bytes are asked for, they are given the time that they need at the least speed.
         CorruptError and NoRoomError within say nothing against the server: they pass.
         """
         now = self._clock()
@@ -42,7 +46,7 @@ class Line:
             raise UnreachableError("it waited too long for its turn")
         if not is_probe:
             self._breaker.check()
-        deadline = min(not_after, now + self._timeout)
+        deadline = min(not_after, now + self._timeout + num_bytes / SLOWEST_BYTES_PER_SECOND)
         try:
             self.wire.open(deadline)
             yield deadline

@@ -11,18 +11,21 @@ from typing import TypeVar
 
 from tiers.host import Host
 from tiers.keys import BlockKey
+from tiers.landing import Landing
+from tiers.lanes import Done, Operation
 from tiers.node import Copy
-from tiers.pool import BlockPool, copy_bytes
+from tiers.pool import BlockPool
 from tiers.remote import RemoteStore
 from tiers.remote_look import Look
 from tiers.remote_room import Room
 from tiers.remote_writer import Outgoing
-from tiers.transfers import Done, Operation, Transfers
+from tiers.transfers import Transfers
 
 T = TypeVar("T")
 
-# On the way at once. More is not faster, and others of the server wait for each: a millisecond or two.
-WINDOW_BYTES = 8 << 20
+# In one operation. What is fetched is asked for bit by bit (`remote_reader`); what is sent, others wait for.
+FETCH_BYTES = 64 << 20
+SEND_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +69,11 @@ class RemoteMovers:
         self.deleted: set[BlockKey] = set()
         self._pool = pool
         self._transfers = transfers
-        self._window = max(1, WINDOW_BYTES // store.value_bytes)
+        self._num_fetched = max(1, FETCH_BYTES // store.value_bytes)
+        self._num_sent = max(1, SEND_BYTES // store.value_bytes)
         # Half of what may be on its way in memory, so that a server that hangs leaves room for files.
         self._max_arriving = max(1, host.num_staging // 2)
-        self._scratch = memoryview(bytearray(0 if pool.is_host_memory else store.payload_bytes))
+        self._landing = Landing(pool, store.payload_bytes)
         self._num_fetching = 0
         self._fetches: list[_Fetch] = []
         self._sends: list[_Send] = []
@@ -93,6 +97,7 @@ class RemoteMovers:
 
     def submit(self) -> None:
         if self._fetches:
+            self._pool.fence()
             self._transfers.submit_fetch(self._take_fetches())
         self._submit_sending()
 
@@ -120,7 +125,7 @@ class RemoteMovers:
         self._num_fetching += len(fetches)
         not_after = self.store.deadline(self._num_fetching * self.store.value_bytes)
         operations = []
-        for group in _groups(fetches, self._window):
+        for group in _groups(fetches, self._num_fetched):
             errors: list[Exception | None] = []
             run = partial(self._fetch, group, not_after, errors)
             operations.append(Operation(run, partial(self._fetched, group, errors)))
@@ -130,13 +135,7 @@ class RemoteMovers:
         errors += self.store.read_many([each.key for each in group], partial(self._land, group), not_after)
 
     def _land(self, group: Sequence[_Fetch], index: int, fill: Callable[[memoryview], None]) -> None:
-        """Into the slot itself where that is host memory; a device is not kept waiting for a network."""
-        slot = group[index].slot
-        if self._pool.is_host_memory:
-            self._pool.load(slot, fill)
-        else:
-            fill(self._scratch)
-            self._pool.load(slot, partial(copy_bytes, self._scratch))
+        self._landing.load(group[index].slot, fill)
 
     def _fetched(
         self, group: Sequence[_Fetch], errors: Sequence[Exception | None], error: Exception | None, seconds: float
@@ -148,7 +147,7 @@ class RemoteMovers:
     def _take_sends(self) -> list[Operation]:
         sends, self._sends = self._sends, []
         operations = []
-        for group in _groups(sends, self._window):
+        for group in _groups(sends, self._num_sent):
             errors: list[OSError | None] = [None] * len(group)
             operations.append(Operation(partial(self._send, group, errors), partial(self._sent, group, errors)))
         return operations

@@ -14,14 +14,15 @@ from tiers.remote_space import Space
 Fill = Callable[[memoryview], None]
 Land = Callable[[int, Fill], None]
 
-# The checksum follows what comes in pieces that the processor still has at hand.
-PIECE_BYTES = 256 << 10
+# Asked for and not received yet. More is not faster, and others of the server wait for each: a millisecond or two.
+WINDOW_BYTES = 8 << 20
 
 
 class RemoteReader:
     def __init__(self, space: Space, line: Line) -> None:
         self._space = space
         self._line = line
+        self._window = max(2, WINDOW_BYTES // space.value_bytes)
 
     def read_many(self, keys: Sequence[BlockKey], land: Land, not_after: float) -> list[Exception | None]:
         """For each block, what went wrong. `land` is called with the index of each that comes, and has to call `fill`
@@ -29,13 +30,21 @@ class RemoteReader:
         """
         errors: list[Exception | None] = []
         try:
-            with self._line.use(not_after) as deadline:
-                self._line.wire.send([("GET", self._space.value(key)) for key in keys], deadline)
+            with self._line.use(not_after, num_bytes=len(keys) * self._space.value_bytes) as deadline:
+                asked = 0
                 for index, key in enumerate(keys):
+                    if asked - self._window // 2 <= index and asked < len(
+                        keys
+                    ):  # so that the server always has something to do
+                        self._ask(keys[asked : index + self._window], deadline)
+                        asked = index + self._window
                     errors.append(self._take(key, partial(land, index), deadline))
         except UnreachableError as error:
             errors += [error] * (len(keys) - len(errors))
         return errors
+
+    def _ask(self, keys: Sequence[BlockKey], deadline: float) -> None:
+        self._line.wire.send([("GET", self._space.value(key)) for key in keys], deadline)
 
     def _take(self, key: BlockKey, land: Callable[[Fill], None], deadline: float) -> CorruptError | None:
         wire, expected = self._line.wire, self._space.value_bytes
@@ -55,10 +64,11 @@ class RemoteReader:
         return None
 
     def _fill(self, key: BlockKey, header: bytes, deadline: float, target: memoryview) -> None:
-        digest = xxhash.xxh3_128()
-        for start in range(0, len(target), PIECE_BYTES):
-            piece = target[start : start + PIECE_BYTES]
-            self._line.wire.receive(piece, deadline)
-            digest.update(piece)
+        """The checksum follows what comes in pieces that the processor still has at hand."""
+        digest, at = xxhash.xxh3_128(), 0
+        while at < len(target):
+            num_bytes = self._line.wire.receive_some(target[at:], deadline)
+            digest.update(target[at : at + num_bytes])
+            at += num_bytes
         self._line.wire.end_value(deadline)
         self._space.layout.verify(header, key, digest.digest())

@@ -6,6 +6,7 @@ socket to where it belongs and is not copied three times: six times as fast as t
 
 import select
 import socket
+import ssl
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -20,7 +21,7 @@ Reply = bytes | int | None | list["Reply"]
 Part = bytes | memoryview
 Argument = Part | str | int | Sequence[Part]
 
-_RECEIVE_BYTES = 16 << 10
+_RECEIVE_BYTES = 4 << 10
 # A reply beyond these is not one that we asked for: a server that speaks something else.
 _MAX_BULK = 4 << 20
 _MAX_ITEMS = 1 << 20
@@ -52,6 +53,8 @@ class Wire:
         self._data = bytearray(_RECEIVE_BYTES)
         self._buffer = memoryview(self._data)
         self._start = self._end = 0
+        self._patience = 0.0
+        self._can_scatter = False
         self.num_opened = 0
 
     @property
@@ -70,8 +73,10 @@ class Wire:
         except RedisError as error:
             raise ConnectionError(str(error) or type(error).__name__) from error
         self._socket = connection._sock
+        self._can_scatter = not isinstance(self._socket, ssl.SSLSocket)
         connection._sock = None  # ours from now on: its parser would read ahead
         self._start = self._end = 0
+        self._patience = 0.0
         self.num_opened += 1
 
     def _new_connection(self, seconds: float) -> Any:
@@ -147,11 +152,18 @@ class Wire:
 
     def receive(self, target: memoryview, deadline: float) -> None:
         """So many bytes of the value."""
-        at = min(self._end - self._start, len(target))
-        target[:at] = self._buffer[self._start : self._start + at]
-        self._start += at
+        at = 0
         while at < len(target):
-            at += self._receive(target[at:], deadline)
+            at += self.receive_some(target[at:], deadline)
+
+    def receive_some(self, target: memoryview, deadline: float) -> int:
+        """As many bytes of the value as are there, at least one; returns how many."""
+        held = min(self._end - self._start, len(target))
+        if not held:
+            return self._receive_beyond(target, deadline)
+        target[:held] = self._buffer[self._start : self._start + held]
+        self._start += held
+        return held
 
     def skip(self, num_bytes: int, deadline: float) -> None:
         scratch = memoryview(bytearray(min(num_bytes, 1 << 20)))
@@ -213,11 +225,24 @@ class Wire:
             raise ConnectionError("the server closed the connection")
         return num_bytes
 
+    def _receive_beyond(self, target: memoryview, deadline: float) -> int:
+        """Into the target; what follows it, the end of this value and the next one's head, needs no call of its own."""
+        if not self._can_scatter:
+            return self._receive(target, deadline)
+        num_bytes = self._connected(deadline).recvmsg_into([target, self._buffer])[0]
+        if not num_bytes:
+            raise ConnectionError("the server closed the connection")
+        self._start, self._end = 0, max(0, num_bytes - len(target))
+        return min(num_bytes, len(target))
+
     def _connected(self, deadline: float) -> socket.socket:
         connected = self._socket
         if connected is None:
             raise ConnectionError("the connection is closed")
-        connected.settimeout(self._remaining(deadline))
+        seconds = self._remaining(deadline)
+        if not 0.9 * self._patience <= seconds <= self._patience:  # setting it is a system call
+            self._patience = seconds
+            connected.settimeout(seconds)
         return connected
 
     def _remaining(self, deadline: float) -> float:

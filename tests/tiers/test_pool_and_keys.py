@@ -1,5 +1,6 @@
 """The memory pool gives pages back and never moves; keys follow from all that came before; limits read the machine."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiers import MachineLimits, MemoryPool, SlabSpec, Tier, chain_keys, next_key, root_key
+from tiers.landing import Landing
 from tiers.slots import Slots
 
 PAGES = SlabSpec(1 << 20, "float32", (512, 512))
@@ -53,6 +55,46 @@ def test_a_pool_cannot_grow_past_its_reservation() -> None:
     pool = MemoryPool(PAGES, 2, max_bytes=4 << 20)
     with pytest.raises(MemoryError, match="5 blocks were asked for; 4 "):
         pool.resize(5)
+
+
+@given(st.permutations(range(6)), st.integers(0, 6))
+def test_many_slots_are_copied_each_to_its_own(targets: list[int], num_pairs: int) -> None:
+    small = SlabSpec(48, "uint8", (48,))
+    pool, host, back = MemoryPool(small, 6), MemoryPool(small, 6), MemoryPool(small, 6)
+    for slot in range(6):
+        pool.write(slot, bytes([slot + 1]) * 48)
+    pairs = list(enumerate(targets))[:num_pairs]
+    pool.store_many(pairs, host)
+    back.load_many([(target, source) for source, target in pairs], host)
+    for source, target in pairs:
+        assert host.read(target) == back.read(source) == pool.read(source)
+    for source, target in list(enumerate(targets))[num_pairs:]:
+        assert host.read(target) == back.read(source) == bytes(48)
+
+
+class Device(MemoryPool):
+    """A pool that is not host memory: `busy` while it is being loaded."""
+
+    is_host_memory = False
+    is_busy = False
+
+    def load(self, slot: int, fill: Callable[[memoryview], None]) -> None:
+        self.is_busy = True
+        super().load(slot, fill)
+        self.is_busy = False
+
+
+def test_a_device_is_not_kept_waiting_for_what_comes_from_elsewhere() -> None:
+    device = Device(SlabSpec(64, "uint8", (64,)), 2)
+    seen: list[bool] = []
+
+    def fill(target: memoryview) -> None:
+        seen.append(device.is_busy)
+        target[:] = b"x" * 64
+
+    Landing(device, 64).load(1, fill)
+    assert seen == [False]
+    assert device.read(1) == b"x" * 64
 
 
 # Up to three chunks of 128 bytes a block, cut everywhere: next_key is hashlib's.

@@ -141,6 +141,21 @@ def test_each_block_of_a_batch_has_its_own_outcome(open_store: Open, kv_server: 
     assert [bytes(targets[i]) for i in (0, 3)] == [content(KEYS[0]), content(KEYS[3])]
 
 
+@pytest.mark.parametrize("window_blocks", [2, 3, 4, 100])
+def test_more_blocks_than_are_asked_for_at_once_all_come(
+    open_store: Open, monkeypatch: pytest.MonkeyPatch, window_blocks: int
+) -> None:
+    store = open_store()
+    monkeypatch.setattr("tiers.remote_reader.WINDOW_BYTES", window_blocks * store.value_bytes)
+    store = open_store()
+    write(store, 7, 6, 5, 3, 2, 1, 0)
+    targets = [bytearray(SLAB.num_bytes) for _ in range(8)]
+    errors = store.read_many(KEYS, lambda index, fill: fill(memoryview(targets[index])))
+    assert [index for index, error in enumerate(errors) if error] == [4]
+    assert [bytes(target) for target in targets[:4]] == [content(key) for key in KEYS[:4]]
+    assert [bytes(target) for target in targets[5:]] == [content(key) for key in KEYS[5:]]
+
+
 def test_a_stored_block_is_not_sent_again(open_store: Open, kv_server: ValkeyServer) -> None:
     one, other = open_store(), open_store()
     write(one, 0)

@@ -1,0 +1,123 @@
+"""Lanes run what they are given, tell what came of it, and end when they are told to."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from queue import SimpleQueue
+
+import pytest
+
+from tiers.lanes import Done, InlineLane, Lane, Operation, Outcome, ThreadLane
+
+Finish = Callable[[Outcome], None]
+
+
+def told_nothing(error: Exception | None, seconds: float) -> None:
+    """Of operations whose `done` nobody calls here."""
+
+
+def operation(run: Callable[[], None], done: Done = told_nothing) -> Operation:
+    return Operation(run, done)
+
+
+class Rig:
+    """A lane, what has finished on it, and how often it rang."""
+
+    def __init__(self, num_threads: int) -> None:
+        self.num_threads = num_threads
+        self.outcomes: SimpleQueue[Outcome] = SimpleQueue()
+        self.rings: SimpleQueue[None] = SimpleQueue()
+        finish: Finish = self.outcomes.put
+        self.lane: Lane = (
+            ThreadLane("test", finish, lambda: self.rings.put(None), num_threads) if num_threads else InlineLane(finish)
+        )
+
+    def outcome(self) -> Outcome:
+        self.lane.work()
+        return self.outcomes.get(timeout=10)
+
+
+@pytest.fixture(params=[0, 1, 4], ids=["inline", "one thread", "four threads"])
+def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
+    rig = Rig(request.param)
+    yield rig
+    rig.lane.close()
+
+
+def test_what_an_operation_raises_is_its_outcome_and_the_next_one_runs(rig: Rig) -> None:
+    def fail() -> None:
+        raise OSError("no")
+
+    rig.lane.submit([operation(fail), operation(lambda: None)])
+    errors = {str(rig.outcome().error) for _ in range(2)}
+    assert errors == {"no", "None"}
+
+
+@pytest.mark.parametrize("rig", [0, 1], indirect=True)
+def test_without_company_operations_run_in_their_order(rig: Rig) -> None:
+    seen: list[int] = []
+    for start in (0, 10):
+        rig.lane.submit([operation(lambda n=n: seen.append(n)) for n in range(start, start + 10)])  # type: ignore[misc]
+    for _ in range(20):
+        rig.outcome()
+    assert seen == list(range(20))
+
+
+@pytest.mark.parametrize("rig", [0, 1], indirect=True)
+def test_a_lane_is_idle_when_all_has_been_run(rig: Rig) -> None:
+    idle = [rig.lane.is_idle]
+    may_end = threading.Event()
+
+    def wait() -> None:
+        may_end.wait(10 * rig.num_threads)  # inline, nobody else could end it
+
+    rig.lane.submit([operation(wait)])
+    idle.append(rig.lane.is_idle)
+    may_end.set()
+    rig.outcome()
+    deadline = time.monotonic() + 10
+    while not rig.lane.is_idle:
+        assert time.monotonic() < deadline
+    assert idle == [True, False]
+
+
+@pytest.mark.parametrize("rig", [4], indirect=True)
+def test_four_threads_run_four_operations_at_once_and_share_the_time(rig: Rig) -> None:
+    together = threading.Barrier(4, timeout=10)
+
+    def meet() -> None:
+        together.wait()
+        time.sleep(0.04)
+
+    rig.lane.submit([operation(meet) for _ in range(4)])
+    outcomes = [rig.outcome() for _ in range(4)]
+    assert [outcome.error for outcome in outcomes] == [None] * 4
+    assert sum(outcome.seconds for outcome in outcomes) >= 0.04
+
+
+@pytest.mark.parametrize("rig", [1, 4], indirect=True)
+def test_the_owner_is_rung_once_a_batch_when_all_of_it_is_over(rig: Rig) -> None:
+    rig.lane.submit([operation(lambda: None) for _ in range(20)])
+    rig.rings.get(timeout=10)
+    assert rig.outcomes.qsize() == 20
+    rig.lane.close()
+    assert rig.rings.empty()
+
+
+@pytest.mark.parametrize("rig", [1, 4], indirect=True)
+def test_closing_leaves_undone_what_has_not_begun(rig: Rig) -> None:
+    may_end, has_begun = threading.Event(), threading.Event()
+
+    def first() -> None:
+        has_begun.set()
+        may_end.wait(10)
+
+    rig.lane.submit([operation(first) for _ in range(8)])
+    assert has_begun.wait(10)
+    closing = threading.Thread(target=rig.lane.close)
+    closing.start()
+    time.sleep(0.05)  # the end has been announced
+    may_end.set()
+    closing.join(10)
+    assert not closing.is_alive()
+    assert rig.outcomes.qsize() <= 4
