@@ -3,10 +3,13 @@
 Knows nothing about devices or the engine. Nothing in it unpickles.
 """
 
+import fcntl
 import json
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,8 @@ from engine.weights import WeightsError, deinterleave
 
 # Goes up when the same file would be converted to something else: what older versions left is then not found.
 _VERSION = 1
+# What tempfile makes of the prefix gguf-; whole folders have longer names.
+_TEMPORARY = "gguf-????????"
 _TENSOR_NAMES = {
     "attn_norm": "input_layernorm",
     "attn_q": "self_attn.q_proj",
@@ -35,13 +40,39 @@ _OUTER_NAMES = {"token_embd": "model.embed_tokens", "output_norm": "model.norm",
 
 
 def converted(path: Path, cache_dir: Path, progress: Progress) -> Path:
-    """The folder that holds the file's contents, made where it is missing or damaged. Raises WeightsError."""
+    """The folder that holds the file's contents, made where it is missing or damaged. Raises WeightsError.
+
+    What conversions that were killed have left is removed; one that runs elsewhere is waited for where it is needed.
+    """
     progress("Hashing the weights", 0.0)
     folder = cache_dir / f"gguf-{fingerprint(path)}-{_VERSION}"
+    with suppress(OSError), _only_conversion(cache_dir, None):
+        for leftover in cache_dir.glob(_TEMPORARY):
+            shutil.rmtree(leftover, ignore_errors=True)
     if not is_whole(folder):
-        shutil.rmtree(folder, ignore_errors=True)
-        _convert(path, folder, progress)
+        with _only_conversion(cache_dir, progress):
+            if not is_whole(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+                _convert(path, folder, progress)
     return folder
+
+
+@contextmanager
+def _only_conversion(cache_dir: Path, progress: Progress | None) -> Iterator[None]:
+    """A lock on the folder that ends with its process. Without `progress` BlockingIOError says that another has it."""
+    cache_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(cache_dir, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if progress is None:
+                raise
+            progress("Waiting for another conversion", 0.02)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def is_whole(folder: Path) -> bool:
@@ -61,8 +92,7 @@ def _convert(path: Path, folder: Path, progress: Progress) -> None:
     except (OSError, ValueError, IndexError, KeyError) as error:
         raise WeightsError(f"{path} is not a whole GGUF file: {error}") from error
     config = _config(fields)
-    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # Made beside its place and renamed: two that convert at once both end with a whole folder.
+    # Made beside its place and renamed, so that a folder of that name is whole.
     with tempfile.TemporaryDirectory(prefix="gguf-", dir=folder.parent) as made:
         target = Path(made) / "whole"
         target.mkdir(mode=0o700)
@@ -71,8 +101,7 @@ def _convert(path: Path, folder: Path, progress: Progress) -> None:
         (target / "fingerprint").write_text(fingerprint(*sorted(target.glob("*"))), "ascii")
         for file in target.iterdir():
             file.chmod(0o600)
-        if not is_whole(folder):
-            os.rename(target, folder)
+        os.rename(target, folder)
 
 
 def _config(fields: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,9 @@
 """A GGUF file becomes the model once; later starts read what the first one kept, if it is whole."""
 
 import os
+import signal
+import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -55,6 +58,47 @@ def test_what_is_kept_is_private_and_leaves_no_scraps(tmp_path: Path) -> None:
     assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
     assert folder.stat().st_mode & 0o777 == 0o700
     assert os.listdir(tmp_path / "cache") == [folder.name]
+
+
+def test_what_a_killed_conversion_left_is_removed_at_the_next_start_whatever_that_loads(tmp_path: Path) -> None:
+    path, cache = write_gguf(tmp_path / "tiny.gguf"), tmp_path / "cache"
+    folder = gguf_weights.converted(path, cache, quiet)
+    child = os.fork()
+    if child == 0:
+        with tempfile.TemporaryDirectory(prefix="gguf-", dir=cache):
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert len(os.listdir(cache)) == 2
+    gguf_weights.converted(path, cache, quiet)
+    assert os.listdir(cache) == [folder.name]
+
+
+def test_a_conversion_that_runs_is_left_alone_and_waited_for(tmp_path: Path) -> None:
+    path, cache = write_gguf(tmp_path / "tiny.gguf"), tmp_path / "cache"
+    other = write_gguf(tmp_path / "other.gguf", base=20_000.0)
+    has_begun, may_go_on, seen = threading.Event(), threading.Event(), list[str]()
+
+    def slowly(text: str, share: float) -> None:
+        if text == "Unpacking the weights":
+            has_begun.set()
+            may_go_on.wait(20)
+
+    running = threading.Thread(target=gguf_weights.converted, args=(path, cache, slowly))
+    running.start()
+    assert has_begun.wait(20)
+    part = os.listdir(cache)
+
+    def told(text: str, share: float) -> None:
+        seen.append(text)
+        if text.startswith("Waiting"):
+            seen.extend(os.listdir(cache))
+            may_go_on.set()
+
+    assert gguf_weights.is_whole(gguf_weights.converted(other, cache, told))
+    running.join(20)
+    assert seen[1:3] == ["Waiting for another conversion", *part]
+    assert gguf_weights.is_whole(gguf_weights.converted(path, cache, quiet))
+    assert len(os.listdir(cache)) == 2
 
 
 def test_a_file_of_another_content_is_kept_elsewhere(tmp_path: Path) -> None:
