@@ -137,7 +137,7 @@ class Engine:
     def stop(self, drain_seconds: float = 0.0, flush_seconds: float = 0.0) -> None:
         """Take nothing new, let requests finish for so long, end the others with an error, write the tiers down.
 
-        `flush_seconds` bounds the writing of gpu and cpu content to disk. Blocks until the thread has ended.
+        `flush_seconds` bounds the writing of gpu and cpu content to disk and remote. Blocks until the thread has ended.
         """
         with self._submitting:
             self._stop_at = self._clock() + drain_seconds

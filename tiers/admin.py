@@ -16,6 +16,7 @@ from tiers.level import Level
 from tiers.limits import MachineLimits
 from tiers.names import TIERS, Tier
 from tiers.remote import RemoteStore
+from tiers.senddown import send_down
 from tiers.sizes import in_words
 from tiers.stats import CacheStats, Health, absent
 from tiers.writedown import write_down
@@ -99,9 +100,14 @@ class Admin:
         while self._parts.transfers.num_pending and self._clock() < deadline:
             if not self._poll():
                 time.sleep(POLL_SECONDS)
+        if self._parts.transfers.num_pending:
+            return
         disk, level = self._parts.disk, self._parts.level(Tier.DISK)
-        if disk is not None and level is not None and not self._parts.transfers.num_pending:
+        if disk is not None and level is not None:
             write_down(self._parts, disk, level, lambda: self._clock() < deadline)
+        remote, level = self._parts.remote, self._parts.level(Tier.REMOTE)
+        if remote is not None and level is not None:
+            send_down(self._parts, remote, level, lambda: self._clock() < deadline)
 
     def close(self) -> None:
         if self._is_closed:

@@ -178,7 +178,7 @@ class TieredCache:
         return self._admin.clear(tier)
 
     def flush(self, deadline: float) -> None:
-        """For a clean stop, when no lease is held: write what gpu and cpu hold to disk, newest first, by `deadline`."""
+        """For a clean stop, when no lease is held: store what gpu and cpu hold on disk and in remote, by `deadline`."""
         self._admin.flush(deadline)
 
     def close(self) -> None:

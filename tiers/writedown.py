@@ -18,14 +18,11 @@ log = logging.getLogger(__name__)
 def write_down(parts: Parts, disk: DiskStore, level: Level, has_time: Callable[[], bool]) -> int:
     """Returns the blocks written. Older blocks on disk make room; an error ends it. Transfers must be at rest."""
     num_written = 0
-    payload = memoryview(bytearray(parts.config.slab.num_bytes))
-    for copy in _newest_first(parts):
-        if not level.takes(copy.node):
-            continue
+    for copy in newest_first(parts, level):
         if not has_time() or not _make_room(parts, disk, level, num_written):
             break
         try:
-            _write(parts, disk, copy, payload)
+            disk.write(copy.node.key, copy.node.parent_key, copy.node.depth, bytes_of(parts, copy))
         except OSError as error:
             level.errors["store"] += 1
             log.warning("the disk tier takes no more blocks at this stop: %s", error)
@@ -35,12 +32,12 @@ def write_down(parts: Parts, disk: DiskStore, level: Level, has_time: Callable[[
     return num_written
 
 
-def _newest_first(parts: Parts) -> Iterator[Copy]:
-    """Valid copies in gpu and cpu of blocks that are not on disk."""
+def newest_first(parts: Parts, level: Level) -> Iterator[Copy]:
+    """Valid copies in gpu and cpu of blocks that the level takes and has not."""
     for faster in parts.levels:
         if faster.tier in (Tier.GPU, Tier.CPU):
             for copy in reversed(faster.eviction.oldest_first()):
-                if copy.is_valid and all(other.level.tier is not Tier.DISK for other in copy.node.live_copies()):
+                if copy.is_valid and level.of(copy.node) is None and level.takes(copy.node):
                     yield copy
 
 
@@ -58,12 +55,13 @@ def _make_room(parts: Parts, disk: DiskStore, level: Level, num_written: int) ->
     return True
 
 
-def _write(parts: Parts, disk: DiskStore, copy: Copy, payload: memoryview) -> None:
+def bytes_of(parts: Parts, copy: Copy) -> memoryview:
+    """A slab in host memory."""
     if copy.host is not None:
-        payload = parts.host.pool.read(copy.host.slot)
-    else:
-        parts.gpu.pool.store(copy.slot, payload)
-    disk.write(copy.node.key, copy.node.parent_key, copy.node.depth, payload)
+        return parts.host.pool.read(copy.host.slot)
+    slab = memoryview(bytearray(parts.config.slab.num_bytes))
+    parts.gpu.pool.store(copy.slot, slab)
+    return slab
 
 
 def _book(level: Level, origin: Copy) -> None:

@@ -75,6 +75,54 @@ def test_a_hit_stays_for_the_others(build: Build, clock: Clock, mode: WriteMode)
     assert one.cache.match(keys_of(A)) == [Tier.GPU] * 4
 
 
+def test_a_clean_stop_leaves_the_others_what_only_this_engine_had(build: Build) -> None:
+    stopping = build(WriteMode.WRITE_BACK, cpu=4)
+    for words in (A, B):
+        stopping.request(keys_of(words))
+    assert stopping.resident()[Tier.REMOTE] == 0
+    stopping.cache.flush(float("inf"))
+    stopping.cache.close()
+    other = build()
+    assert other.resident()[Tier.REMOTE] == 8
+    assert other.request(keys_of(A)) == other.request(keys_of(B)) == [Tier.REMOTE] * 3
+
+
+def test_a_stop_sends_the_newest_where_there_is_no_room_for_all(build: Build) -> None:
+    stopping = build(WriteMode.WRITE_BACK, cpu=4, remote=6)
+    for words in (A, B):
+        stopping.request(keys_of(words))
+    stopping.cache.flush(float("inf"))
+    stopping.cache.close()
+    other = build(remote=6)
+    assert len(other.cache.match(keys_of(B))) == 4
+    assert len(other.cache.match(keys_of(A))) == 2
+    other.request(keys_of(C[:2]))  # which makes the two oldest leave: A's
+    assert len(other.cache.match(keys_of(B))) == 4
+    assert other.cache.match(keys_of(A)) == []
+
+
+def test_a_stop_sends_no_block_twice_and_none_without_time(build: Build, kv_server: ValkeyServer, clock: Clock) -> None:
+    stopping = build()
+    stopping.request(keys_of(A))
+    before = kv_server.client.info("commandstats")["cmdstat_set"]["calls"]
+    stopping.cache.flush(float("inf"))
+    late = build(WriteMode.WRITE_BACK)
+    late.request(keys_of(B))
+    late.cache.flush(clock.now)
+    assert kv_server.client.info("commandstats")["cmdstat_set"]["calls"] == before
+
+
+def test_a_stop_does_not_wait_for_a_server_that_is_gone(build: Build, tmp_path: Path) -> None:
+    server = ValkeyServer(tmp_path).start()
+    stopping = build(WriteMode.WRITE_BACK, url=server.url)
+    stopping.request(keys_of(A))
+    server.kill()
+    started = time.monotonic()
+    stopping.cache.flush(float("inf"))
+    stopping.cache.close()
+    assert time.monotonic() - started < 5
+
+
 def test_engines_of_other_models_share_nothing(build: Build, kv_server: ValkeyServer) -> None:
     build().request(keys_of(A))
     stranger = make_rig(config(gpu=6, remote=16, url=kv_server.url, fingerprint="another model"))
