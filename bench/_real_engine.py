@@ -45,16 +45,25 @@ def load_model() -> LoadedModel:
 
 @contextmanager
 def real_engine(
-    loaded: LoadedModel, *, gpu_blocks: int, cpu_blocks: int = 0, disk_blocks: int = 0, mode: WriteMode
+    loaded: LoadedModel,
+    *,
+    gpu_blocks: int,
+    cpu_blocks: int = 0,
+    disk_blocks: int = 0,
+    remote_blocks: int = 0,
+    url: str = "",
+    mode: WriteMode,
 ) -> Iterator[Engine]:
     """A started engine whose tiers hold so many blocks each; everything is gone afterwards."""
     slab = loaded.model.slab(BLOCK_SIZE)
     with tempfile.TemporaryDirectory(prefix="tierscope-bench-") as folder:
-        tiers = (
+        tiers: tuple[TierConfig, ...] = (
             TierConfig(Tier.GPU, gpu_blocks * slab.num_bytes, write_mode=mode),
             TierConfig(Tier.CPU, cpu_blocks * slab.num_bytes, write_mode=mode),
             TierConfig(Tier.DISK, disk_blocks * stored_bytes(slab), write_mode=mode, path=Path(folder)),
         )
+        if url:
+            tiers += (TierConfig(Tier.REMOTE, remote_blocks * stored_bytes(slab), write_mode=mode, url=url),)
         engine = build_engine(EngineConfig("bench", tiers, block_size=BLOCK_SIZE), loaded, MachineLimits())
         engine.start()
         try:
