@@ -31,7 +31,18 @@ from engine.sampling import SamplingParams
 from engine.stats import EngineSnapshot
 from engine.text import TextDelta, TextEvent, TextFinished, TextGenerator
 from engine.tokenizer import StreamDecoder
-from tiers import LoadChoice, MachineLimits, Policy, RefusedError, Tier, TierConfig, TierStats, WriteMode
+from tiers import (
+    Compression,
+    LoadChoice,
+    MachineLimits,
+    Policy,
+    RefusedError,
+    SlabSpec,
+    Tier,
+    TierConfig,
+    TierStats,
+    WriteMode,
+)
 from tiers.block_format import stored_bytes
 
 __all__ = ["EngineHost", "EngineSnapshot", "load_host"]
@@ -75,10 +86,20 @@ def _tiers(name: str, loaded: LoadedModel, limits: MachineLimits) -> tuple[TierC
             path=folder if tier is Tier.DISK else None,
             url=settings.REMOTE_URL if tier is Tier.REMOTE else None,
             ttl_seconds=settings.REMOTE_TTL_SECONDS,
+            compression=_compression(tier),
         )
         for tier in Tier
         if tier in sizes
     )
+
+
+def _compression(tier: Tier) -> Compression:
+    return Compression(settings.TIER_COMPRESSION.get(tier, Compression.NONE))
+
+
+def _block_bytes(slab: SlabSpec) -> dict[Tier, int]:
+    stored = {tier: stored_bytes(slab, _compression(tier)) for tier in (Tier.DISK, Tier.REMOTE)}
+    return dict.fromkeys(Tier, slab.num_bytes) | stored
 
 
 def starting_sizes(name: str, loaded: LoadedModel, limits: MachineLimits) -> dict[Tier, int]:
@@ -116,8 +137,7 @@ class EngineHost:
         self._engine = engine
         self._loaded = loaded
         self._texts = TextGenerator(engine, loaded)
-        self._slab = loaded.model.slab(engine.config.block_size)
-        self._stored_bytes = stored_bytes(self._slab)
+        self._block_bytes = _block_bytes(loaded.model.slab(engine.config.block_size))
         self._modes = {config.tier.value: modes_of(config) for config in engine.config.tiers}
         self._exposition = Exposition(
             EngineCollector(engine.snapshot, engine=name, model_name=loaded.name, block_size=engine.config.block_size)
@@ -156,7 +176,7 @@ class EngineHost:
 
     # -- tiers -------------------------------------------------------------------------------------------------------
     def block_bytes(self, tier: str) -> int:
-        return self._stored_bytes if tier in (Tier.DISK, Tier.REMOTE) else self._slab.num_bytes
+        return self._block_bytes[Tier(tier)]
 
     def capacities(self) -> dict[str, int]:
         tiers = self._engine.snapshot().cache.tiers

@@ -68,6 +68,11 @@ def _size(name: str) -> int | None:
         raise EnvValidationError(f'Environment variable "{name}" invalid: {error}', [str(error)]) from None
 
 
+def _compression(name: str) -> str:
+    return env.str(name, "none", validate=validate.OneOf(["none", "fp16", "bf16", "int8"]))
+
+
+TIER_COMPRESSION = {tier: _compression(f"TIERSCOPE_{tier.upper()}_COMPRESSION") for tier in ("disk", "remote")}
 TIER_BYTES = {tier: _size(f"TIERSCOPE_{tier.upper()}_BYTES") for tier in ("gpu", "cpu", "disk", "remote")}
 
 # -- Traffic: what /v1 takes, and how long it lets a request wait ------------------------------------------------------

@@ -10,7 +10,7 @@ from tiers.errors import CapacityError, CorruptError, RefusedError
 from tiers.keys import BlockKey, chain_keys, next_key, root_key
 from tiers.lease import Lease, LeaseState
 from tiers.limits import MachineLimits
-from tiers.names import TIERS, LoadChoice, Policy, Tier, WriteMode
+from tiers.names import TIERS, Compression, LoadChoice, Policy, Tier, WriteMode
 from tiers.pool import BlockPool, MemoryPool
 from tiers.stats import CacheStats, LoadSeconds, TierStats
 
@@ -21,6 +21,7 @@ __all__ = [
     "CacheConfig",
     "CacheStats",
     "CapacityError",
+    "Compression",
     "CorruptError",
     "CudaPool",
     "Lease",

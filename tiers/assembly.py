@@ -68,7 +68,7 @@ def assemble(
 
 
 def _level(rank: int, tier: TierConfig, slab: SlabSpec) -> Level:
-    block_bytes = stored_bytes(slab) if tier.tier in (Tier.DISK, Tier.REMOTE) else slab.num_bytes
+    block_bytes = stored_bytes(slab, tier.compression) if tier.tier in (Tier.DISK, Tier.REMOTE) else slab.num_bytes
     kind = SharedLevel if tier.tier is Tier.REMOTE else Level
     return kind(rank, tier, block_bytes)
 
@@ -84,7 +84,7 @@ def _follower(
 def _disk(config: CacheConfig) -> DiskStore | None:
     for tier in config.tiers:
         if tier.tier is Tier.DISK and tier.path is not None:
-            disk = DiskStore(tier.path, config.slab, config.block_size, config.fingerprint)
+            disk = DiskStore(tier.path, config.slab, config.block_size, config.fingerprint, tier.compression)
             disk.lock()
             return disk
     return None
@@ -98,6 +98,7 @@ def _remote(config: CacheConfig, clock: Callable[[], float]) -> RemoteStore | No
                 config.slab,
                 config.block_size,
                 config.fingerprint,
+                tier.compression,
                 ttl_seconds=tier.ttl_seconds,
                 timeout_seconds=tier.timeout_seconds,
                 clock=clock,

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _SYS_CACHESTAT = 451  # Linux 6.5, the same on all processors since then
-_libc = ctypes.CDLL(None, use_errno=True)
+_libc = ctypes.PyDLL(None)  # keeps the interpreter: giving it up would cost readers more than the call takes
 
 
 class _Range(ctypes.Structure):
@@ -43,11 +43,20 @@ def write_file(path: Path, parts: Sequence[bytes | memoryview]) -> None:
         os.close(descriptor)
 
 
-def read_file(descriptor: int, target: memoryview, end: memoryview, num_bytes: int) -> int:
-    """Fill `target`, then `end` with the rest of the file's `num_bytes`; returns how many were there.
+def read_file(path: str, target: memoryview, end: memoryview, num_bytes: int) -> int:
+    """Fill `target`, then `end` with the rest of a file that should have `num_bytes`; returns how many there were.
 
-    `end` is a page, which is more than the rest: past the cache, only whole sectors are read.
+    `end` is a page, which is more than the rest: so a file that is too long is noticed, and past the cache only whole
+    sectors are read. Raises FileNotFoundError.
     """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return _read(descriptor, target, end, num_bytes)
+    finally:
+        os.close(descriptor)
+
+
+def _read(descriptor: int, target: memoryview, end: memoryview, num_bytes: int) -> int:
     if _is_aligned(target) and not _is_cached(descriptor, len(target)):
         with suppress(OSError):  # a file system that cannot do it
             fcntl.fcntl(descriptor, fcntl.F_SETFL, os.O_DIRECT)

@@ -9,9 +9,11 @@ from hashlib import blake2b
 
 import xxhash
 
+from tiers.compression import Codec, codec_for
 from tiers.config import SlabSpec
 from tiers.errors import CorruptError
 from tiers.keys import KEY_BYTES, BlockKey
+from tiers.names import Compression
 
 MAGIC = b"TIERSCPE"
 VERSION = 2
@@ -51,15 +53,16 @@ def unpack(data: bytes) -> Header:
     return Header(key, parent_key, position, num_bytes, layout, payload)
 
 
-def stored_bytes(slab: SlabSpec) -> int:
-    """What one block takes outside of memory: its header and its slab."""
-    return HEADER_BYTES + slab.num_bytes
+def stored_bytes(slab: SlabSpec, compression: Compression = Compression.NONE) -> int:
+    """What one block takes outside of memory: its header and its slab, as it is written there."""
+    return HEADER_BYTES + codec_for(compression, slab).num_bytes
 
 
-def layout_digest(slab: SlabSpec, block_size: int, fingerprint: str) -> bytes:
-    """Tells blocks of other models, dtypes, shapes and block sizes apart: 16 bytes."""
-    identity = repr((fingerprint, slab.num_bytes, slab.dtype, slab.shape, block_size)).encode()
-    return blake2b(identity, digest_size=16).digest()
+def layout_digest(slab: SlabSpec, block_size: int, fingerprint: str, compression: Compression) -> bytes:
+    """Tells blocks of other models, dtypes, shapes, block sizes and compressions apart: 16 bytes."""
+    written_as = () if compression is Compression.NONE else (str(compression),)
+    identity = (fingerprint, slab.num_bytes, slab.dtype, slab.shape, block_size, *written_as)
+    return blake2b(repr(identity).encode(), digest_size=16).digest()
 
 
 def payload_checksum(payload: memoryview) -> bytes:
@@ -68,14 +71,22 @@ def payload_checksum(payload: memoryview) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What all blocks of one model, dtype, shape and block size have in common; others are never read as ours."""
+    """What all blocks of one model, dtype, shape, block size and compression have in common.
+
+    Others are never read as ours. A payload is a slab that the codec has encoded.
+    """
 
     digest: bytes
-    num_bytes: int
+    codec: Codec
 
     @classmethod
-    def of(cls, slab: SlabSpec, block_size: int, fingerprint: str) -> "Layout":
-        return cls(layout_digest(slab, block_size, fingerprint), slab.num_bytes)
+    def of(cls, slab: SlabSpec, block_size: int, fingerprint: str, compression: Compression) -> "Layout":
+        """Raises ValueError where the compression is not for such slabs."""
+        return cls(layout_digest(slab, block_size, fingerprint, compression), codec_for(compression, slab))
+
+    @property
+    def num_bytes(self) -> int:
+        return self.codec.num_bytes
 
     def header(self, key: BlockKey, parent_key: BlockKey, position: int, payload: memoryview) -> bytes:
         """Of the block that is about to be stored."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict
 
-from tiers.names import TIERS, LoadChoice, Policy, Tier, WriteMode
+from tiers.names import TIERS, Compression, LoadChoice, Policy, Tier, WriteMode
 from tiers.sizes import in_words
 
 STORE_AFTER_HITS = 2
@@ -42,7 +42,7 @@ def check_hits(store_after_hits: int) -> None:
 class TierConfig:
     """One tier. A capacity of 0 switches it off; `path` is the folder of the disk tier.
 
-    With write_selective a block is stored at its hit number `store_after_hits`.
+    With write_selective a block is stored at its hit number `store_after_hits`. `compression` is for disk and remote.
 
     `url` is the server of the remote tier (redis://, rediss:// or unix://; a password in it is never shown): blocks
     stay there for `ttl_seconds` after their last use; what it has not answered after `timeout_seconds` is a miss.
@@ -55,6 +55,7 @@ class TierConfig:
     path: Path | None = None
     store_after_hits: int = STORE_AFTER_HITS
     load: LoadChoice = LoadChoice.ALWAYS
+    compression: Compression = Compression.NONE
     url: str | None = field(default=None, repr=False)
     ttl_seconds: int = 86_400
     timeout_seconds: float = 1.0
@@ -63,6 +64,8 @@ class TierConfig:
         if self.capacity_bytes < 0:
             raise ValueError(f"The {self.tier} tier has {self.capacity_bytes} bytes; expected 0 or more.")
         check_hits(self.store_after_hits)
+        if self.compression is not Compression.NONE and self.tier not in (Tier.DISK, Tier.REMOTE):
+            raise ValueError(f"The {self.tier} tier cannot be compressed; disk and remote can.")
         if self.tier is Tier.DISK and self.path is None:
             raise ValueError("The disk tier needs a folder; give its path.")
         if self.tier is Tier.REMOTE and not (self.url or "").startswith(("redis://", "rediss://", "unix://")):

@@ -1,25 +1,27 @@
 """Blocks as files in one folder: written whole or not at all, verified when read. Knows nothing about recency.
 
 A file is the slab and then its header, so that the slab lies on whole pages of the disk. Files are 0600, folders 0700.
-Each layout (model, dtype, shape, block size) has a folder of its own, so that models that share a path never see, or
-remove, each other's blocks.
+Each layout (model, dtype, shape, block size, compression) has a folder of its own, so that models that share a path
+never see, or remove, each other's blocks.
 """
 
 import fcntl
 import logging
 import mmap
 import os
-import threading
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from tiers.block_file import read_file, write_file
-from tiers.block_format import HEADER_BYTES, Header, Layout, payload_checksum, stored_bytes, unpack
+from tiers.block_format import HEADER_BYTES, Header, Layout, layout_digest, payload_checksum, stored_bytes, unpack
 from tiers.config import SlabSpec
 from tiers.errors import CorruptError, GoneError, RefusedError
 from tiers.keys import BlockKey
+from tiers.names import Compression
+from tiers.scratch import Scratch
 
 log = logging.getLogger(__name__)
 
@@ -30,27 +32,38 @@ TEMPORARY = ".tmp"
 class DiskStore:
     """`file_bytes` is what each block takes. Methods but `scan` are called by transfer threads."""
 
-    def __init__(self, path: Path, slab: SlabSpec, block_size: int, fingerprint: str) -> None:
-        self._layout = Layout.of(slab, block_size, fingerprint)
-        self.file_bytes = stored_bytes(slab)
+    def __init__(
+        self,
+        path: Path,
+        slab: SlabSpec,
+        block_size: int,
+        fingerprint: str,
+        compression: Compression = Compression.NONE,
+    ) -> None:
+        self._layout = Layout.of(slab, block_size, fingerprint, compression)
+        self.file_bytes = stored_bytes(slab, compression)
         self.folder = path / self._layout.digest.hex()
+        self._outdated = [
+            path / layout_digest(slab, block_size, fingerprint, other).hex()
+            for other in Compression
+            if other is not compression
+        ]
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.chmod(0o700)
         self._root = str(self.folder)
         self._lock: IO[bytes] | None = None
-        self._pages = threading.local()
+        self._ends = Scratch(mmap.PAGESIZE)
 
     def lock(self) -> None:
-        """Two engines in one folder would overrun its budget and remove each other's files: RefusedError then."""
-        lock = os.fdopen(os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            lock.close()
-            raise RefusedError(
-                f"The disk tier's folder {self.folder} is in use by another engine; give each one a folder of its own."
-            ) from error
-        self._lock = lock
+        """Two engines in one folder would overrun its budget and remove each other's files: RefusedError then.
+
+        What the model's blocks were written as before the compression was changed is removed: no budget counts it.
+        """
+        self._lock = _locked(self.folder)
+        for folder in self._outdated:
+            if folder.is_dir():
+                with suppress(RefusedError), _locked(folder):
+                    shutil.rmtree(folder, ignore_errors=True)
 
     def unlock(self) -> None:
         if self._lock is not None:
@@ -63,8 +76,9 @@ class DiskStore:
         name = key.hex()
         return f"{self._root}/{name[:2]}/{name}{SUFFIX}"
 
-    def write(self, key: BlockKey, parent_key: BlockKey, position: int, payload: memoryview) -> None:
+    def write(self, key: BlockKey, parent_key: BlockKey, position: int, slab: memoryview) -> None:
         """Raises OSError, and leaves no file, if the block could not be written whole."""
+        payload = self._layout.codec.encode(slab)
         header = self._layout.header(key, parent_key, position, payload)
         path = self.path_of(key)
         temporary = path.with_suffix(TEMPORARY)
@@ -79,20 +93,17 @@ class DiskStore:
             raise
 
     def read(self, key: BlockKey, target: memoryview) -> None:
-        """One read into `target`. Raises CorruptError if the file is not exactly the block that was stored."""
-        end = self._own_page()
+        """In one go. Raises CorruptError if the file is not exactly the block that was stored."""
+        codec, end = self._layout.codec, self._ends.get()
+        payload = codec.landing(target)
         try:
-            descriptor = os.open(self._name_of(key), os.O_RDONLY | os.O_CLOEXEC)
+            num_read = read_file(self._name_of(key), payload, end, self.file_bytes)
         except FileNotFoundError as error:
             raise GoneError("the file is gone") from error
-        try:
-            size = os.fstat(descriptor).st_size
-            num_read = read_file(descriptor, target, end, size) if size == self.file_bytes else 0
-        finally:
-            os.close(descriptor)
         if num_read != self.file_bytes:
-            raise CorruptError(f"the file has {size:,} bytes; expected {self.file_bytes:,}")
-        self._layout.verify(bytes(end[:HEADER_BYTES]), key, payload_checksum(target))
+            raise CorruptError(f"the file has not the {self.file_bytes:,} bytes that a block takes")
+        self._layout.verify(bytes(end[:HEADER_BYTES]), key, payload_checksum(payload))
+        codec.decode(payload, target)
 
     def remove(self, key: BlockKey) -> None:
         self.path_of(key).unlink(missing_ok=True)
@@ -118,13 +129,6 @@ class DiskStore:
             with suppress(OSError):
                 os.utime(self.path_of(key), ns=(now_ns - age * 1000, now_ns - age * 1000))
 
-    def _own_page(self) -> memoryview:
-        """For the headers that this thread reads."""
-        if not hasattr(self._pages, "end"):
-            self._pages.end = memoryview(mmap.mmap(-1, mmap.PAGESIZE))
-        page: memoryview = self._pages.end
-        return page
-
     def _files(self) -> Iterator[Path]:
         for folder in sorted(self.folder.iterdir()):
             if folder.is_dir() and not folder.is_symlink():
@@ -141,3 +145,16 @@ class DiskStore:
         if path.stat().st_size != self.file_bytes:
             raise CorruptError("it was not written whole")
         return header
+
+
+def _locked(folder: Path) -> IO[bytes]:
+    """Until it is closed. Raises RefusedError if another engine has it."""
+    lock = os.fdopen(os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        lock.close()
+        raise RefusedError(
+            f"The disk tier's folder {folder} is in use by another engine; give each one a folder of its own."
+        ) from error
+    return lock

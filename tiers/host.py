@@ -35,8 +35,9 @@ class HostSlot:
 
 
 class Host:
-    """A pool with slots for `capacity` blocks and a bounded number of staging slots; memory follows what is in use,
-    but for 32 MiB.
+    """A pool with slots for `capacity` blocks and a bounded number of staging slots.
+
+    Memory follows what is in use, but for `KEPT_BYTES`.
     """
 
     def __init__(self, slab: SlabSpec, capacity: int, gpu_blocks: int) -> None:

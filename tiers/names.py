@@ -33,6 +33,15 @@ class LoadChoice(StrEnum):
     WHEN_CHEAPER = "when_cheaper"
 
 
+class Compression(StrEnum):
+    """What a block is written as in a slower tier: as it is, or with less precision and fewer bytes."""
+
+    NONE = "none"
+    FP16 = "fp16"
+    BF16 = "bf16"
+    INT8 = "int8"
+
+
 class Policy(StrEnum):
     """Which block leaves first."""
 

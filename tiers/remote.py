@@ -11,6 +11,7 @@ from tiers.breaker import Breaker
 from tiers.config import SlabSpec
 from tiers.errors import UnreachableError
 from tiers.keys import BlockKey
+from tiers.names import Compression
 from tiers.remote_line import SLOWEST_BYTES_PER_SECOND, Line
 from tiers.remote_look import Look, RemoteEntry
 from tiers.remote_reader import Land, RemoteReader
@@ -34,15 +35,16 @@ class RemoteStore:
         slab: SlabSpec,
         block_size: int,
         fingerprint: str,
+        compression: Compression = Compression.NONE,
         *,
         ttl_seconds: int = 86_400,
         timeout_seconds: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        space = Space.of(slab, block_size, fingerprint, ttl_seconds)
+        space = Space.of(slab, block_size, fingerprint, compression, ttl_seconds)
         self.prefix = space.prefix
         self.value_bytes = space.value_bytes
-        self.payload_bytes = slab.num_bytes
+        self.slab_bytes = slab.num_bytes
         self.breaker = Breaker(clock)
         self._lines = [
             Line(way, Wire(url, clock), self.breaker, timeout_seconds, clock) for way in ("reading", "writing")
@@ -54,8 +56,8 @@ class RemoteStore:
         self._clock = clock
 
     # -- as every store ------------------------------------------------------------------------------------------------
-    def write(self, key: BlockKey, parent_key: BlockKey, position: int, payload: memoryview) -> None:
-        [error] = self.write_many([Outgoing(key, parent_key, position, payload)], NO_LIMIT)
+    def write(self, key: BlockKey, parent_key: BlockKey, position: int, slab: memoryview) -> None:
+        [error] = self.write_many([Outgoing(key, parent_key, position, slab)], NO_LIMIT)
         if error is not None:
             raise error
 

@@ -73,7 +73,7 @@ class RemoteMovers:
         self._num_sent = max(1, SEND_BYTES // store.value_bytes)
         # Half of what may be on its way in memory, so that a server that hangs leaves room for files.
         self._max_arriving = max(1, host.num_staging // 2)
-        self._landing = Landing(pool, store.payload_bytes)
+        self._landing = Landing(pool, store.slab_bytes)
         self._num_fetching = 0
         self._fetches: list[_Fetch] = []
         self._sends: list[_Send] = []

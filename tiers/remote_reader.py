@@ -33,9 +33,7 @@ class RemoteReader:
             with self._line.use(not_after, num_bytes=len(keys) * self._space.value_bytes) as deadline:
                 asked = 0
                 for index, key in enumerate(keys):
-                    if asked - self._window // 2 <= index and asked < len(
-                        keys
-                    ):  # so that the server always has something to do
+                    if index + self._window // 2 >= asked:  # the server shall always have something to send
                         self._ask(keys[asked : index + self._window], deadline)
                         asked = index + self._window
                     errors.append(self._take(key, partial(land, index), deadline))
@@ -44,7 +42,8 @@ class RemoteReader:
         return errors
 
     def _ask(self, keys: Sequence[BlockKey], deadline: float) -> None:
-        self._line.wire.send([("GET", self._space.value(key)) for key in keys], deadline)
+        if keys:
+            self._line.wire.send([("GET", self._space.value(key)) for key in keys], deadline)
 
     def _take(self, key: BlockKey, land: Callable[[Fill], None], deadline: float) -> CorruptError | None:
         wire, expected = self._line.wire, self._space.value_bytes
@@ -65,10 +64,12 @@ class RemoteReader:
 
     def _fill(self, key: BlockKey, header: bytes, deadline: float, target: memoryview) -> None:
         """The checksum follows what comes in pieces that the processor still has at hand."""
-        digest, at = xxhash.xxh3_128(), 0
-        while at < len(target):
-            num_bytes = self._line.wire.receive_some(target[at:], deadline)
-            digest.update(target[at : at + num_bytes])
+        layout, digest, at = self._space.layout, xxhash.xxh3_128(), 0
+        payload = layout.codec.landing(target)
+        while at < len(payload):
+            num_bytes = self._line.wire.receive_some(payload[at:], deadline)
+            digest.update(payload[at : at + num_bytes])
             at += num_bytes
         self._line.wire.end_value(deadline)
-        self._space.layout.verify(header, key, digest.digest())
+        layout.verify(header, key, digest.digest())
+        layout.codec.decode(payload, target)

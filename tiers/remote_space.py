@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from tiers.block_format import VERSION, Layout, stored_bytes
 from tiers.config import SlabSpec
 from tiers.keys import BlockKey
+from tiers.names import Compression
 from tiers.remote_wire import Reply, Wire
 
 # A value outlives its place in the index, so that what the index names is there.
@@ -21,9 +22,11 @@ class Space:
     ttl: int
 
     @classmethod
-    def of(cls, slab: SlabSpec, block_size: int, fingerprint: str, ttl: int) -> "Space":
-        layout = Layout.of(slab, block_size, fingerprint)
-        return cls(layout, stored_bytes(slab), b"ts:kv:%d:%s:" % (VERSION, layout.digest.hex().encode()), ttl)
+    def of(cls, slab: SlabSpec, block_size: int, fingerprint: str, compression: Compression, ttl: int) -> "Space":
+        layout = Layout.of(slab, block_size, fingerprint, compression)
+        return cls(
+            layout, stored_bytes(slab, compression), b"ts:kv:%d:%s:" % (VERSION, layout.digest.hex().encode()), ttl
+        )
 
     @property
     def index(self) -> bytes:

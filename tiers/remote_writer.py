@@ -27,7 +27,7 @@ class Outgoing:
     key: BlockKey
     parent_key: BlockKey
     position: int
-    payload: memoryview
+    slab: memoryview
 
 
 class RemoteWriter:
@@ -104,8 +104,10 @@ class RemoteWriter:
         return errors
 
     def _set(self, block: Outgoing) -> tuple[bytes | str | int | tuple[bytes, memoryview], ...]:
-        header = self._space.layout.header(block.key, block.parent_key, block.position, block.payload)
-        return "SET", self._space.value(block.key), (header, block.payload), "EX", self._space.value_ttl
+        layout = self._space.layout
+        payload = layout.codec.encode(block.slab)
+        header = layout.header(block.key, block.parent_key, block.position, payload)
+        return "SET", self._space.value(block.key), (header, payload), "EX", self._space.value_ttl
 
     def _stored(self, deadline: float) -> NoRoomError | None:
         try:

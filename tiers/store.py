@@ -18,12 +18,13 @@ class Entry(Protocol):
 
 
 class BlockStore(Protocol):
-    """Written whole or not at all, verified when read. Every layout (model, dtype, shape, block size) is a world apart.
+    """Written whole or not at all, verified when read. Every layout (model, dtype, shape, block size, compression) is a
+    world apart.
 
     Methods may take long; they are called by transfer threads.
     """
 
-    def write(self, key: BlockKey, parent_key: BlockKey, position: int, payload: memoryview) -> None:
+    def write(self, key: BlockKey, parent_key: BlockKey, position: int, slab: memoryview) -> None:
         """Raises OSError if the block is not there now; what was there before under this key may be gone."""
 
     def read(self, key: BlockKey, target: memoryview) -> None:

@@ -48,6 +48,8 @@ def load(monkeypatch: pytest.MonkeyPatch, **variables: str) -> dict[str, Any]:
         ("TIERSCOPE_REMOTE_URL", "http://:secret@host"),
         ("TIERSCOPE_REMOTE_BYTES", "much"),
         ("TIERSCOPE_REMOTE_TTL_SECONDS", "5"),
+        ("TIERSCOPE_DISK_COMPRESSION", "zip"),
+        ("TIERSCOPE_REMOTE_COMPRESSION", "int4"),
     ],
 )
 def test_a_wrong_value_fails_with_the_name_of_its_variable(
@@ -116,6 +118,7 @@ def test_the_operators_guide_names_every_variable_and_every_check() -> None:
     guide = (SETTINGS.parents[1] / "docs" / "operating.md").read_text()
     variables = re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', SETTINGS.read_text())
     sizes = [f"TIERSCOPE_{tier}_BYTES" for tier in ("GPU", "CPU", "DISK", "REMOTE")]
+    sizes += [f"TIERSCOPE_{tier}_COMPRESSION" for tier in ("DISK", "REMOTE")]
     ids = re.findall(r"tierscope\.[EW]\d+", (SETTINGS.parent / "checks.py").read_text())
     assert len(variables) > 15
     assert len(ids) > 5

@@ -109,21 +109,13 @@ def test_a_flipped_bit_in_any_page_is_noticed_past_the_cache(store: DiskStore) -
             read(store)
 
 
-def test_a_file_that_loses_its_end_while_it_is_read_is_no_block(
-    store: DiskStore, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("num_bytes", [0, 1, mmap.PAGESIZE, SLAB.num_bytes, SLAB.num_bytes + 1, 2 * SLAB.num_bytes])
+@pytest.mark.parametrize("is_cached", [True, False])
+def test_a_file_that_is_shorter_or_longer_than_a_block_is_none(
+    store: DiskStore, num_bytes: int, is_cached: bool
 ) -> None:
-    real = os.fstat
-
-    def cut(descriptor: int) -> os.stat_result:
-        told = real(descriptor)
-        os.truncate(store.path_of(KEY), SLAB.num_bytes - mmap.PAGESIZE)
-        return told
-
-    for is_forgotten in (True, False):
-        store.write(KEY, ROOT, 0, memoryview(CONTENT))
-        if is_forgotten:
-            forget(store)
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "fstat", cut)
-            with pytest.raises(CorruptError):
-                read(store)
+    store.path_of(KEY).write_bytes((store.path_of(KEY).read_bytes() * 2)[:num_bytes])
+    if not is_cached:
+        forget(store)
+    with pytest.raises(CorruptError):
+        read(store)
