@@ -57,4 +57,4 @@ class ApiKeyAdmin(admin.ModelAdmin[ApiKey]):
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
         num_revoked = queryset.filter(is_active=True).update(is_active=False)
         keys = "1 key was" if num_revoked == 1 else f"{num_revoked} keys were"
-        self.message_user(request, f"{keys} revoked; requests with them are refused from now on.", messages.SUCCESS)
+        self.message_user(request, f"{keys} revoked; requests with them are refused within a second.", messages.SUCCESS)
