@@ -21,7 +21,8 @@ Reply = bytes | int | None | list["Reply"]
 Part = bytes | memoryview
 Argument = Part | str | int | Sequence[Part]
 
-_RECEIVE_BYTES = 4 << 10
+_RECEIVE_BYTES = 256 << 10
+_LARGE_BYTES = 16 << 10
 # A reply beyond these is not one that we asked for: a server that speaks something else.
 _MAX_BULK = 4 << 20
 _MAX_ITEMS = 1 << 20
@@ -115,7 +116,7 @@ class Wire:
             for parts in map(_parts, command):
                 small += b"$%d\r\n" % sum(map(len, parts))
                 for part in parts:
-                    if len(part) > _RECEIVE_BYTES:
+                    if len(part) > _LARGE_BYTES:
                         self._connected(deadline).sendall(small)
                         self._connected(deadline).sendall(part)
                         small.clear()
