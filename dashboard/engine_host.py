@@ -37,7 +37,6 @@ from tiers import (
     MachineLimits,
     Policy,
     RefusedError,
-    SlabSpec,
     Tier,
     TierConfig,
     TierStats,
@@ -86,20 +85,11 @@ def _tiers(name: str, loaded: LoadedModel, limits: MachineLimits) -> tuple[TierC
             path=folder if tier is Tier.DISK else None,
             url=settings.REMOTE_URL if tier is Tier.REMOTE else None,
             ttl_seconds=settings.REMOTE_TTL_SECONDS,
-            compression=_compression(tier),
+            compression=Compression(settings.TIER_COMPRESSION.get(tier, "none")),
         )
         for tier in Tier
         if tier in sizes
     )
-
-
-def _compression(tier: Tier) -> Compression:
-    return Compression(settings.TIER_COMPRESSION.get(tier, Compression.NONE))
-
-
-def _block_bytes(slab: SlabSpec) -> dict[Tier, int]:
-    stored = {tier: stored_bytes(slab, _compression(tier)) for tier in (Tier.DISK, Tier.REMOTE)}
-    return dict.fromkeys(Tier, slab.num_bytes) | stored
 
 
 def starting_sizes(name: str, loaded: LoadedModel, limits: MachineLimits) -> dict[Tier, int]:
@@ -137,7 +127,8 @@ class EngineHost:
         self._engine = engine
         self._loaded = loaded
         self._texts = TextGenerator(engine, loaded)
-        self._block_bytes = _block_bytes(loaded.model.slab(engine.config.block_size))
+        self._compressions = {config.tier: config.compression for config in engine.config.tiers}
+        self._slab = loaded.model.slab(engine.config.block_size)
         self._modes = {config.tier.value: modes_of(config) for config in engine.config.tiers}
         self._exposition = Exposition(
             EngineCollector(engine.snapshot, engine=name, model_name=loaded.name, block_size=engine.config.block_size)
@@ -176,7 +167,12 @@ class EngineHost:
 
     # -- tiers -------------------------------------------------------------------------------------------------------
     def block_bytes(self, tier: str) -> int:
-        return self._block_bytes[Tier(tier)]
+        if tier not in (Tier.DISK, Tier.REMOTE):
+            return self._slab.num_bytes
+        return stored_bytes(self._slab, self._compression(tier))
+
+    def _compression(self, tier: str) -> Compression:
+        return self._compressions.get(Tier(tier), Compression.NONE)
 
     def capacities(self) -> dict[str, int]:
         tiers = self._engine.snapshot().cache.tiers
@@ -229,16 +225,22 @@ class EngineHost:
             "resident_blocks": stats.resident_blocks,
             "block_bytes": self.block_bytes(tier),
             "modes": self._modes.get(tier, {}),
+            "warning": " ".join(self._warnings(tier, stats)),
         }
         if stats.is_configured:
             told["max_bytes"], told["max_reason"] = self._engine.largest_size(tier)
         if tier is Tier.REMOTE:
             told["reason"] = _remote_reason(stats, told)
-            told["warning"] = stats.health.warning
         if tier is Tier.GPU:
             floor = snapshot.gpu_floor
             told |= {"min_bytes": floor.num_bytes, "min_reason": floor.reason}
         return told
+
+    def _warnings(self, tier: Tier, stats: TierStats) -> Iterator[str]:
+        if stats.health.warning:
+            yield stats.health.warning
+        if (compression := self._compression(tier)) is not Compression.NONE:
+            yield f"Its blocks are kept as {compression}: a hit may change an answer a little."
 
     # -- jobs and events ---------------------------------------------------------------------------------------------
     def _submit(self, request: GenerationRequest, events: "queue.SimpleQueue[TextEvent]") -> None:

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from dashboard.jobs import Job
 from engine.build import build_engine
 from engine.engine_config import EngineConfig
 from tests.engine.factories import tiny_model
-from tiers import MachineLimits, Tier, TierConfig
+from tiers import Compression, MachineLimits, Tier, TierConfig
+from tiers.block_format import stored_bytes
 
 FIRST = {"policy": "lru", "write_mode": "write_back", "store_after_hits": 2, "load": "always"}
 PROMPT = list(range(100))
@@ -81,3 +83,18 @@ def test_a_prompt_is_found_by_the_same_tenant_with_the_same_salt_only(host: Engi
     pools: list[dict[str, str]] = [{}, {"tenant": "acme"}, {"tenant": "acme", "cache_salt": "s"}, {"cache_salt": "s"}]
     assert [hit_tokens(host, f"first {number}", **pool) for number, pool in enumerate(pools)] == [0] * 4
     assert [hit_tokens(host, f"again {number}", **pool) for number, pool in enumerate(pools)] == [96] * 4
+
+
+def test_a_compressed_tier_tells_its_own_block_size_and_what_it_may_cost(tmp_path: Path) -> None:
+    loaded = tiny_model()
+    slab = loaded.model.slab(16)
+    disk = TierConfig(Tier.DISK, 8 * slab.num_bytes, path=tmp_path, compression=Compression.INT8)
+    engine = build_engine(
+        EngineConfig("local", (TierConfig(Tier.GPU, 64 * slab.num_bytes), disk)), loaded, MachineLimits()
+    )
+    host = EngineHost("local", engine, loaded)
+    told = host.describe()["tiers"]
+    assert told["disk"]["block_bytes"] == host.block_bytes("disk") == stored_bytes(slab, Compression.INT8)
+    assert told["disk"]["warning"] == "Its blocks are kept as int8: a hit may change an answer a little."
+    assert (told["gpu"]["block_bytes"], told["gpu"]["warning"]) == (slab.num_bytes, "")
+    host.stop(0, 0)
