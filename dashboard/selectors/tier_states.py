@@ -34,7 +34,7 @@ class TierState:
     maximum: str
     maximum_reason: str
     modes: str
-    applied_modes: str
+    applied_modes: str  # where it runs with others
     state: str  # applied, pending, shrinking, differs, loading, failed, offline, unknown
     note: str
     last_change: str
@@ -103,7 +103,7 @@ def _tier_state(setting: TierSetting, alive: Fleet, changes: dict[tuple[str, str
         maximum=_size(live.max_bytes if live else None),
         maximum_reason=live.max_reason if live else "",
         modes=modes_in_words(setting.cache_tier, modes_of(setting)),
-        applied_modes=_running_modes(setting.cache_tier, live),
+        applied_modes=_other_modes(setting, live),
         state=state,
         note=note,
         last_change=_words(changes.get((setting.engine, setting.cache_tier))),
@@ -138,8 +138,10 @@ def _applied_bytes(setting: TierSetting, live: LiveTier) -> int:
     return live.capacity_bytes if setting.applied_bytes is None else setting.applied_bytes
 
 
-def _running_modes(tier: str, live: LiveTier | None) -> str:
-    return (modes_in_words(tier, live.modes) if live else "") or UNKNOWN
+def _other_modes(setting: TierSetting, live: LiveTier | None) -> str:
+    if live is None or live.modes in ({}, modes_of(setting)):
+        return ""
+    return f"runs with {modes_in_words(setting.cache_tier, live.modes)}"
 
 
 def _headline(alive: Fleet, name: str) -> str:

@@ -6,6 +6,8 @@ from html import escape
 from typing import Any
 
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.http import urlencode
 
 from dashboard import charts
 from dashboard.charts import tiles
@@ -15,6 +17,7 @@ from dashboard.charts.tenants import tenant_rows
 from dashboard.selectors import latency, marks, residency, tenants, tier_series, tokens, totals
 from dashboard.selectors.comparisons import before_and_after
 from dashboard.selectors.period import Period, PeriodError, between, last
+from dashboard.tenants import OTHER
 from dashboard.views.answers import json_view
 from dashboard.views.now import state_now
 from dashboard.views.params import RANGES, BadParameterError, Query, read_query
@@ -106,7 +109,12 @@ def tenants_json(request: HttpRequest) -> dict[str, Any]:
     now = time.time()
     query = read_query(request.GET, now)
     found = tenants.tenant_totals(period_of(query, now), engine=query.engine, model_name=query.model_name)
-    return {"rows": tenant_rows(found)}
+    return {"rows": [row | {"requests": _requests_of(row["tenant"])} for row in tenant_rows(found)]}
+
+
+def _requests_of(tenant: str) -> str:
+    """The address of the tenant's requests; "" for `other`, of whom the log has each by its own name."""
+    return "" if tenant == OTHER else f"{reverse('requests')}?{urlencode({'tenant': tenant})}"
 
 
 @json_view()

@@ -100,6 +100,21 @@ def test_a_size_typed_in_the_admin_is_seen_applied_without_a_reload(page: Page, 
     expect(field(page, "CPU DRAM", "last_change")).to_contain_text("by admin")
 
 
+def test_when_blocks_are_stored_and_loaded_is_chosen_and_seen_applied_without_a_reload(
+    page: Page, engine: None
+) -> None:
+    open_list(page)
+    page.get_by_role("link", name="Change CPU DRAM of local").click()
+    page.get_by_label("Write mode").select_option("write_selective")
+    page.get_by_label("Store at hit number").fill("3")
+    page.get_by_label("Load from here").select_option("when_cheaper")
+    page.get_by_role("button", name="Save", exact=True).click()
+    modes = "LRU, write selective at hit 3, loaded when cheaper"
+    expect(field(page, "CPU DRAM", "modes")).to_have_text(modes)
+    expect(field(page, "CPU DRAM", "state")).to_have_text("applied")
+    expect(field(page, "CPU DRAM", "applied_modes")).to_have_text("")
+
+
 def test_a_size_that_the_machine_does_not_have_is_refused_beside_its_field(page: Page, engine: None) -> None:
     open_list(page)
     page.get_by_role("link", name="Change Disk of local").click()

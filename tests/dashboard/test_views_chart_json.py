@@ -74,6 +74,7 @@ def test_the_tenants_charts_and_rows_say_the_same(browser: Client) -> None:
         "82.8 %",
     )
     assert {part["origin"]: part["tokens"] for part in acme["origins"]} == {"gpu": 64, "disk": 32, "computed": 20}
+    assert (acme["requests"], common["requests"]) == ("/requests/?tenant=acme", "/requests/?tenant=common")
     assert (common["tenant"], common["tokens"], common["hit_rate_text"]) == ("common", 50, "0.0 %")
     tokens = get(browser, "/api/charts/tenant-tokens.json?range=15m")["figure"]["data"]
     assert {trace["name"]: round(sum(y * 10 for y in trace["y"] if y)) for trace in tokens} == {

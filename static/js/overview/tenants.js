@@ -12,7 +12,7 @@ function row(tenant) {
   return h(
     "tr",
     {},
-    h("th", { scope: "row" }, tenant.tenant),
+    h("th", { scope: "row" }, tenant.requests ? h("a", { href: tenant.requests }, tenant.tenant) : tenant.tenant),
     h("td", {}, h("span", { class: "mini", role: "img", "aria-label": words, title: words }, ...parts)),
     ...[tenant.tokens_text, tenant.share_text, tenant.hit_rate_text].map(number),
   );
