@@ -9,13 +9,11 @@ from typing import Any
 from django import forms
 from django.core import signing
 
-from dashboard.models import CacheTier, Retention, Source, TierSetting
+from dashboard.models import CacheTier, Retention, TierSetting
 from dashboard.selectors.engines import LiveTier, fleet
 from dashboard.selectors.resizes import factor, is_large_shrink
-from dashboard.services.sources import check_not_ours, check_url
 from dashboard.services.tiers import Wish
 from dashboard.sizes import exact_size, format_size, parse_size
-from dashboard.sources.http import fetch
 from dashboard.tier_modes import MODES, modes_in_words
 
 _SALT = "dashboard.tiersetting.seen"
@@ -135,38 +133,6 @@ class TierSettingForm(forms.ModelForm[TierSetting]):
 
 def _limit(num_bytes: int, reason: str) -> str:
     return f"{format_size(num_bytes)} ({reason.rstrip('.')})" if reason else format_size(num_bytes)
-
-
-class SourceForm(forms.ModelForm[Source]):
-    class Meta:
-        model = Source
-        fields = ["name", "kind", "url", "interval_seconds", "is_enabled"]
-        labels = {"interval_seconds": "Read every", "is_enabled": "Read it"}
-        help_texts = {
-            "name": "How its engines are called on pages: letters, digits, dots, dashes and underscores.",
-            "url": "The metrics address, like http://gpu-7:8000/metrics.",
-            "interval_seconds": "Seconds, 1 to 3600. The charts have a point every 10 s.",
-        }
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if "kind" in self.fields:  # the embedded engines have their source already: a second would count them twice
-            kinds = [choice for choice in Source.Kind.choices if choice[0] != Source.Kind.EMBEDDED]
-            self.fields["kind"] = forms.ChoiceField(choices=kinds, initial=Source.Kind.AUTO)
-
-    def clean(self) -> dict[str, Any] | None:
-        data = super().clean() or self.cleaned_data
-        if "url" in self.fields and "url" not in self.errors:
-            self._check_url(data.get("url", ""))
-        return data
-
-    def _check_url(self, url: str) -> None:
-        try:
-            check_url(url)
-            if "url" in self.changed_data:
-                check_not_ours(url, fetch)
-        except forms.ValidationError as error:
-            self.add_error(None, error)
 
 
 class RetentionForm(forms.ModelForm[Retention]):

@@ -6,12 +6,28 @@ counted is an integer, so that sums are exact.
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.utils import timezone
 
 from dashboard import tenants
+from dashboard.models_sources import CacheTier, Mapping, MappingRow, Source
 from dashboard.tier_modes import MAX_STORE_AFTER_HITS
+
+__all__ = [
+    "ApiKey",
+    "Bucket",
+    "CacheTier",
+    "CounterState",
+    "EngineRun",
+    "Mapping",
+    "MappingRow",
+    "RequestLog",
+    "Retention",
+    "Series",
+    "Source",
+    "TierChange",
+    "TierSetting",
+]
 
 
 def validate_tenant(name: str) -> None:
@@ -19,53 +35,6 @@ def validate_tenant(name: str) -> None:
         tenants.check_tenant(name)
     except ValueError as error:
         raise ValidationError(str(error), code="invalid") from None
-
-
-class CacheTier(models.TextChoices):
-    GPU = "gpu", "GPU"
-    CPU = "cpu", "CPU DRAM"
-    DISK = "disk", "Disk"
-    REMOTE = "remote", "Remote"
-    UNATTRIBUTED = "unattributed", "Unattributed"
-
-
-class Source(models.Model):
-    """Where one or more engines' numbers are read from."""
-
-    class Kind(models.TextChoices):
-        EMBEDDED = "embedded", "Embedded engines"
-        AUTO = "auto", "Detect"
-        TIERSCOPE = "tierscope", "Tierscope"
-        VLLM = "vllm", "vLLM 0.32 or newer"
-        VLLM_OLD = "vllm_old", "vLLM before 0.32"
-        SGLANG = "sglang", "SGLang"
-        LMCACHE_MP = "lmcache_mp", "LMCache multi-process"
-        LMCACHE = "lmcache", "LMCache in-process"
-        KVBM = "kvbm", "NVIDIA Dynamo KVBM"
-        TRTLLM = "trtllm", "TensorRT-LLM"
-
-    name = models.CharField(max_length=64, unique=True, validators=[RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")])
-    kind = models.CharField(max_length=16, choices=Kind, default=Kind.AUTO)
-    # No URLField: its validator refuses hosts without a dot, which is how containers call each other (http://vllm:8000).
-    url = models.CharField("URL", max_length=200, blank=True, help_text="Empty for the embedded engines.")
-    interval_seconds = models.PositiveIntegerField(
-        default=10, validators=[MinValueValidator(1), MaxValueValidator(3600)]
-    )
-    is_enabled = models.BooleanField(default=True)
-    due_at = models.DateTimeField(
-        default=timezone.now, editable=False, help_text="The next scrape; while one runs, when its claim ends."
-    )
-    last_scraped_at = models.DateTimeField(null=True, editable=False)
-    last_ok_at = models.DateTimeField(null=True, editable=False)
-    last_duration_seconds = models.FloatField(null=True, editable=False)
-    last_num_samples = models.PositiveIntegerField(null=True, editable=False)
-    last_error = models.TextField(blank=True, editable=False)
-
-    class Meta:
-        ordering = ["name"]
-
-    def __str__(self) -> str:
-        return self.name
 
 
 class Series(models.Model):

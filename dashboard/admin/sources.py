@@ -14,7 +14,7 @@ from django.utils.html import format_html
 
 from dashboard import valkey
 from dashboard.charts.words import duration
-from dashboard.forms import SourceForm
+from dashboard.forms_sources import SourceForm
 from dashboard.models import Series, Source
 from dashboard.selectors.source_states import describe, state_of
 from dashboard.selectors.tier_states import UNKNOWN
@@ -23,7 +23,8 @@ from dashboard.services.sources import start_over
 from dashboard.sources.adapter import HIT_TIERS
 from dashboard.zone import in_words
 
-_TYPED = ("name", "kind", "url", "interval_seconds", "is_enabled")
+_TYPED = ("name", "kind", "mapping", "url", "interval_seconds", "is_enabled")
+_OF_WATCHED = ("mapping", "url")
 _HEALTH = ("state", "last_tried", "last_read", "took", "samples", "remarks")
 
 
@@ -41,12 +42,12 @@ class SourceAdmin(admin.ModelAdmin[Source]):
         """There is nothing to say yet about a source that is being added; the embedded engines have no address."""
         if obj is None:
             return [(None, {"fields": _TYPED})]
-        typed = [name for name in _TYPED if name != "url" or obj.kind != Source.Kind.EMBEDDED]
+        typed = [name for name in _TYPED if name not in _OF_WATCHED or obj.kind != Source.Kind.EMBEDDED]
         return [(None, {"fields": typed}), ("How it goes", {"fields": _HEALTH})]
 
     def save_model(self, request: HttpRequest, obj: Source, form: SourceForm, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        if change and {"url", "kind"} & set(form.changed_data):
+        if change and {"url", "kind", "mapping"} & set(form.changed_data):
             start_over(obj)
 
     def get_urls(self) -> list[URLPattern]:

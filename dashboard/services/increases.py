@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dashboard.models import CounterState, EngineRun, Series, Source
-from dashboard.sources.adapter import Key, Metric
+from dashboard.sources.adapter import Key
 from dashboard.sources.reading import Reading
+from dashboard.sources.rules import Metric
 
 _BATCH = 200
 

@@ -16,10 +16,11 @@ from dashboard import valkey
 from dashboard.models import EngineRun, Source
 from dashboard.services.buckets import Amount, add_amounts
 from dashboard.services.increases import observed_keys, take_increases
+from dashboard.services.sources import target_of
 from dashboard.sources.detection import read
 from dashboard.sources.embedded import Published, published
 from dashboard.sources.exposition import ExpositionError
-from dashboard.sources.http import ScrapeError, fetch
+from dashboard.sources.http import ScrapeError, fetch_target
 from dashboard.sources.reading import Reading, readings, total_samples
 from dashboard.sources.watched import Fetch, read_watched
 
@@ -46,7 +47,7 @@ def claim(source_id: int, now: datetime) -> Source | None:
     return source
 
 
-def record(source_id: int, *, now: datetime, connection: redis.Redis, fetch_text: Fetch = fetch) -> bool:
+def record(source_id: int, *, now: datetime, connection: redis.Redis, fetch_text: Fetch = fetch_target) -> bool:
     """Scrapes and books one due source. False where there was nothing to do; what went wrong is kept on the source."""
     source = claim(source_id, now)
     if source is None:
@@ -77,7 +78,7 @@ def record_embedded_now(*, now: datetime, connection: redis.Redis) -> bool:
 def _read(source: Source, now: datetime, connection: redis.Redis, fetch_text: Fetch) -> Readings:
     if source.kind == Source.Kind.EMBEDDED:
         return _read_embedded(source, connection, now)
-    adapted = read_watched(source.url, source.kind, connection, fetch_text)
+    adapted = read_watched(target_of(source), connection, fetch_text)
     problems = [*adapted.problems]
     if not adapted.models:
         problems.append("The engine tells no prompt or cache counters yet.")

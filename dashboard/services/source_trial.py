@@ -1,19 +1,25 @@
 """Reads a source now and tells what would be made of it. Records nothing: the scheduled scrapes do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 import redis
 
 from dashboard.models import Source
-from dashboard.sources.adapter import Adapted
-from dashboard.sources.detection import read
+from dashboard.services.sources import target_of
+from dashboard.sources.adapter import Adapted, adapt
+from dashboard.sources.detection import adapter_for, read
 from dashboard.sources.embedded import published
-from dashboard.sources.exposition import ExpositionError
-from dashboard.sources.http import ScrapeError, fetch
+from dashboard.sources.exposition import ExpositionError, Sample, parse
+from dashboard.sources.http import ScrapeError, fetch_target
+from dashboard.sources.rules import Adapter
 from dashboard.sources.summary import summary
+from dashboard.sources.target import Target
 from dashboard.sources.watched import Fetch, read_watched
+
+MAX_SHOWN = 500  # samples of a text; vLLM has about 600 lines
+MAX_LABELS = 12
 
 
 @dataclass(frozen=True)
@@ -23,18 +29,39 @@ class Trial:
     kind: str
     engines: tuple[dict[str, Any], ...]
     problems: tuple[str, ...]
+    samples: tuple[str, ...] = ()  # what the text has, for whoever types a mapping of it
 
 
-def try_source(source: Source, *, now: datetime, connection: redis.Redis, fetch_text: Fetch = fetch) -> Trial:
+def try_source(source: Source, *, now: datetime, connection: redis.Redis, fetch_text: Fetch = fetch_target) -> Trial:
     """Takes at most as long as one scrape may take. Never raises for what the other side does."""
     try:
         if source.kind == Source.Kind.EMBEDDED:
             return _embedded(connection, now)
-        return _trial(read_watched(source.url, source.kind, connection, fetch_text))
+        return _trial(read_watched(target_of(source), connection, fetch_text))
     except (ScrapeError, ExpositionError) as error:
         return Trial(source.get_kind_display(), (), (str(error),))
     except redis.RedisError as error:
         return Trial(source.get_kind_display(), (), (f"Valkey cannot be reached ({type(error).__name__}).",))
+
+
+def try_mapping(url: str, typed: Adapter, *, fetch_text: Fetch = fetch_target) -> Trial:
+    """What a mapping that is not saved yet makes of the text at `url`, and what else is in it."""
+    kind = Source.Kind.MAPPING
+    try:
+        exposition = parse(fetch_text(Target(url, kind, typed)))
+    except (ScrapeError, ExpositionError) as error:
+        return Trial(kind.label, (), (str(error),))
+    samples = tuple(_line(sample) for sample in exposition.samples[:MAX_SHOWN])
+    try:
+        trial = _trial(adapt(exposition, adapter_for(exposition, kind, typed)))
+    except ExpositionError as error:
+        trial = Trial(kind.label, (), (str(error),))
+    return replace(trial, samples=samples)
+
+
+def _line(sample: Sample) -> str:
+    labels = ", ".join(f'{name}="{value[:60]}"' for name, value in list(sample.labels.items())[:MAX_LABELS])
+    return f"{sample.name}{{{labels}}} {sample.value:g}"[:400]
 
 
 def _trial(adapted: Adapted) -> Trial:

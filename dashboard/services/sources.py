@@ -7,9 +7,12 @@ import redis
 from django.core.exceptions import ValidationError
 
 from dashboard import valkey
-from dashboard.models import Source
+from dashboard.models import Mapping, Source
 from dashboard.sources.exposition import ExpositionError, parse
-from dashboard.sources.http import ScrapeError, fetch
+from dashboard.sources.http import ScrapeError, fetch_target
+from dashboard.sources.rules import Adapter
+from dashboard.sources.target import Target
+from dashboard.sources.typed import adapter_of
 from dashboard.sources.watched import Fetch, OwnEngineError, refuse_own
 
 EMBEDDED_NAME = "embedded"
@@ -28,15 +31,45 @@ def ensure_embedded() -> Source:
 
 
 def add_source(
-    name: str, url: str, *, kind: str, interval_seconds: int, now: datetime, fetch_text: Fetch | None = None
+    name: str,
+    url: str,
+    *,
+    kind: str,
+    interval_seconds: int,
+    now: datetime,
+    mapping: Mapping | None = None,
+    fetch_text: Fetch | None = None,
 ) -> Source:
     """Watches one more engine. Raises ValidationError with sentences for a person."""
-    source = Source(name=name, url=url, kind=kind, interval_seconds=interval_seconds, due_at=now)
+    source = Source(name=name, url=url, kind=kind, interval_seconds=interval_seconds, mapping=mapping, due_at=now)
     check_url(url)
+    check_mapping(source)
     source.full_clean()
-    check_not_ours(url, fetch_text or fetch)
+    check_not_ours(target_of(source), fetch_text or fetch_target)
     source.save()
     return source
+
+
+def target_of(source: Source) -> Target:
+    """All that has to be known to read it."""
+    typed = typed_adapter(source.mapping) if source.kind == Source.Kind.MAPPING and source.mapping else None
+    return Target(url=source.url, kind=source.kind, typed=typed)
+
+
+def typed_adapter(mapping: Mapping) -> Adapter:
+    return adapter_of(
+        mapping.rows.all(),
+        engine_label=mapping.engine_label,
+        model_label=mapping.model_label,
+        is_complete=mapping.is_complete,
+    )
+
+
+def check_mapping(source: Source) -> None:
+    """Raises ValidationError unless exactly the sources that are read by a mapping have one."""
+    if (source.kind == Source.Kind.MAPPING) != (source.mapping is not None):
+        wanted = "Choose a mapping" if source.mapping is None else "Leave the mapping empty"
+        raise ValidationError({"mapping": f"{wanted}: the kind is “{source.get_kind_display()}”."})
 
 
 def start_over(source: Source) -> None:
@@ -44,10 +77,16 @@ def start_over(source: Source) -> None:
     source.runs.filter(boot_id="").delete()
 
 
-def check_not_ours(url: str, fetch_text: Fetch) -> None:
-    """Raises ValidationError where our own engines are told at `url`. What cannot be read now is read later."""
+def mapping_changed(mapping: Mapping) -> None:
+    """The same counters may mean something else now: sources that are read by it start over."""
+    for source in mapping.sources.all():
+        start_over(source)
+
+
+def check_not_ours(target: Target, fetch_text: Fetch) -> None:
+    """Raises ValidationError where our own engines are told there. What cannot be read now is read later."""
     try:
-        refuse_own(parse(fetch_text(url)), valkey.client())
+        refuse_own(parse(fetch_text(target)), valkey.client())
     except OwnEngineError as own:
         raise ValidationError({"url": str(own)}) from None
     except (ScrapeError, ExpositionError, redis.RedisError):

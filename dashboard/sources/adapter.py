@@ -1,4 +1,4 @@
-"""Turns samples into canonical counters and gauges by a table. Knows no engine: every name lives in tables.py."""
+"""Turns samples into canonical counters and gauges by a table. Knows no engine: every name lives in tables/."""
 
 import math
 from collections import defaultdict
@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from dashboard.models import CacheTier, Series
+from dashboard.models import CacheTier
 from dashboard.sources.exposition import Exposition, ExpositionError, Sample
+from dashboard.sources.rules import Adapter, Metric, Rule
 
-Metric = Series.Metric
 HIT_TIERS = tuple(CacheTier.values)
 MAX_SERIES = 5_000  # an engine has about a hundred a model; a label that never repeats would fill the database
 _LARGEST = 2**62  # a 64-bit column holds it, and twice it
@@ -18,59 +18,6 @@ HISTOGRAMS = frozenset(_WORDS)
 _GAUGES = frozenset(
     {Metric.RESIDENT_TOKENS, Metric.CAPACITY_TOKENS, Metric.USED_BYTES, Metric.CAPACITY_BYTES, Metric.UP}
 )
-
-
-@dataclass(frozen=True)
-class TierLabel:
-    """Which tier a label's value means; a value that the table does not know is not guessed."""
-
-    label: str
-    tiers: Mapping[str, str]
-    default: str = CacheTier.UNATTRIBUTED
-
-    def tier(self, labels: Mapping[str, str]) -> str:
-        return self.tiers.get(labels.get(self.label, ""), self.default)
-
-
-@dataclass(frozen=True)
-class FixedTier:
-    """The name alone tells the tier; "" where the fact has none."""
-
-    name: str = ""
-
-    def tier(self, labels: Mapping[str, str]) -> str:
-        return self.name
-
-
-@dataclass(frozen=True)
-class Rule:
-    """Samples called `name` (canonical) with the labels `where` add up to `metric`, by engine, model, tier, detail.
-
-    What is stored is the sample times `scale`, as an integer.
-    """
-
-    name: str
-    metric: Metric
-    tier: TierLabel | FixedTier = FixedTier()
-    detail_label: str = ""
-    where: tuple[tuple[str, str], ...] = ()
-    scale: int = 1
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        return all(labels.get(name) == value for name, value in self.where)
-
-
-@dataclass(frozen=True)
-class Adapter:
-    """One kind of engine. Its computed tokens are "told", "derived" (prompt − Σ hits) or "unknown"."""
-
-    kind: str
-    marks: tuple[str, ...]  # canonical names (a trailing * is a prefix); any of them tells this kind
-    rules: tuple[Rule, ...]
-    computed: str = "derived"
-    engine_labels: tuple[str, ...] = ("engine",)
-    model_labels: tuple[str, ...] = ("model_name",)
-    note: str = ""
 
 
 @dataclass(frozen=True, order=True)
@@ -99,31 +46,47 @@ class Adapted:
         return sorted({(key.engine, key.model_name) for key in (*self.counters, *self.gauges)})
 
 
+_Child = tuple[Key, frozenset[tuple[str, str]]]  # what the children of one fact have in common
+
+
 @dataclass
 class _Sums:
     """Sums while samples are read. One unreadable child spoils its sum: part of a counter would look like a restart."""
 
     values: dict[Key, float] = field(default_factory=lambda: defaultdict(float))
+    repeated: dict[_Child, float] = field(default_factory=lambda: defaultdict(float))
     spoiled: set[Key] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
 
-    def add(self, key: Key, sample: Sample, scale: int) -> None:
-        if not (math.isfinite(sample.value) and 0 <= sample.value * scale <= _LARGEST):
+    def add(self, key: Key, rule: Rule, sample: Sample) -> None:
+        value = sample.value if not rule.value_label else _number(sample.labels.get(rule.value_label, ""))
+        if value is None:
+            return
+        if not (math.isfinite(value) and 0 <= value * rule.scale <= _LARGEST):
             self.spoiled.add(key)
-            self.problems.append(
-                f"{sample.name} is {sample.value}, which is no count: {key.metric} is skipped this time."
-            )
+            self.problems.append(f"{sample.name} is {value}, which is no count: {key.metric} is skipped this time.")
+        elif rule.same:
+            child = key, frozenset(pair for pair in sample.labels.items() if pair[0] not in rule.same)
+            self.repeated[child] = max(self.repeated[child], value * rule.scale)
         else:
-            self.values[key] += sample.value * scale
+            self.values[key] += value * rule.scale
 
     def whole(self) -> dict[Key, int]:
         """The sums that can be trusted. A histogram without one of its buckets would move counts to its neighbour."""
+        for (key, _), value in self.repeated.items():
+            self.values[key] += value
         histograms = {_histogram(key) for key in self.spoiled if key.metric in HISTOGRAMS}
         return {
             key: round(value)
             for key, value in self.values.items()
             if key not in self.spoiled and _histogram(key) not in histograms
         }
+
+
+def _number(text: str) -> float | None:
+    with suppress(ValueError):
+        return float(text)
+    return None
 
 
 def _histogram(key: Key) -> Key:
@@ -138,18 +101,35 @@ def adapt(exposition: Exposition, adapter: Adapter) -> Adapted:
     sums = _Sums(problems=list(exposition.problems))
     rules: dict[str, list[Rule]] = defaultdict(list)
     for rule in adapter.rules:
-        rules[rule.name].append(rule)
+        if rule.holds(exposition.names):
+            rules[rule.name].append(rule)
     for sample in _once(exposition.samples, rules, sums.problems):
         for rule in rules[sample.name]:
             if rule.matches(sample.labels):
-                sums.add(_key(adapter, rule, sample.labels), sample, rule.scale)
-    if len(sums.values) > MAX_SERIES:
-        raise ExpositionError(f"The engine tells {len(sums.values):,} series; at most {MAX_SERIES:,} are recorded.")
-    values = _split_histograms(sums.whole(), sums.problems)
+                sums.add(_key(adapter, rule, sample.labels), rule, sample)
+    whole = sums.whole()
+    if len(whole) > MAX_SERIES:
+        raise ExpositionError(f"The engine tells {len(whole):,} series; at most {MAX_SERIES:,} are recorded.")
+    values = _with_models(_split_histograms(whole, sums.problems))
     counters = {key: value for key, value in values.items() if key.metric not in _GAUGES}
     gauges = {key: value for key, value in values.items() if key.metric in _GAUGES}
     sums.problems.extend(_contradictions(counters))
     return Adapted(adapter.kind, _computed(adapter, counters), counters, gauges, tuple(sums.problems), adapter.note)
+
+
+def _with_models(values: Mapping[Key, int]) -> dict[Key, int]:
+    """A size that names no model is about the only one that its engine has (vLLM tells its cache's so).
+
+    Counters keep what they are told with: a model that appears later must not rename them.
+    """
+    models: dict[str, set[str]] = defaultdict(set)
+    for key in values:
+        models[key.engine].add(key.model_name)
+    only = {engine: max(names) for engine, names in models.items() if len(names - {""}) == 1}
+    return {
+        replace(key, model_name=key.model_name or only.get(key.engine, "")) if key.metric in _GAUGES else key: value
+        for key, value in values.items()
+    }
 
 
 def _computed(adapter: Adapter, counters: Mapping[Key, int]) -> str:

@@ -3,8 +3,9 @@
 from collections.abc import Set as AbstractSet
 
 from dashboard.models import Source
-from dashboard.sources.adapter import Adapted, Adapter, adapt
+from dashboard.sources.adapter import Adapted, adapt
 from dashboard.sources.exposition import Exposition, ExpositionError, parse
+from dashboard.sources.rules import Adapter
 from dashboard.sources.tables import ADAPTERS, DETECTION_ORDER
 
 
@@ -14,16 +15,28 @@ def read(text: str, kind: str) -> Adapted:
     return adapt(exposition, adapter_for(exposition, kind))
 
 
-def adapter_for(exposition: Exposition, kind: str) -> Adapter:
+def adapter_for(exposition: Exposition, kind: str, typed: Adapter | None = None) -> Adapter:
+    """The table of `kind`; `typed` is that of a mapping. Raises ExpositionError where there is none."""
+    if kind == Source.Kind.MAPPING:
+        return _typed(exposition, typed)
     if kind == Source.Kind.EMBEDDED:
         kind = Source.Kind.TIERSCOPE
     if kind != Source.Kind.AUTO:
         return _named(kind)
-    names = {sample.name for sample in exposition.samples}
     for adapter in DETECTION_ORDER:
-        if any(_has(names, mark) for mark in adapter.marks):
+        if any(_has(exposition.names, mark) for mark in adapter.marks):
             return adapter
     raise ExpositionError("No known engine's cache counters are in this metrics text; expected " + _known() + ".")
+
+
+def _typed(exposition: Exposition, typed: Adapter | None) -> Adapter:
+    if typed is None or not typed.rules:
+        raise ExpositionError("There is no mapping, or it has no rows: nothing of the text has a meaning.")
+    if exposition.names.isdisjoint(typed.marks):
+        raise ExpositionError(
+            f"None of the mapping's metrics is in the text; expected {', '.join(sorted(typed.marks))}."
+        )
+    return typed
 
 
 def _has(names: AbstractSet[str], mark: str) -> bool:

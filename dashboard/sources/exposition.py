@@ -5,7 +5,7 @@ A line that cannot be read costs that line, not the scrape: what was wrong is to
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_classic
@@ -33,11 +33,21 @@ class Exposition:
     samples: tuple[Sample, ...]
     problems: tuple[str, ...]
 
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return frozenset(sample.name for sample in self.samples)
+
+
+_ONE_SPELLING = str.maketrans(":.", "__")
+
 
 @lru_cache(maxsize=4096)
 def canonical_name(name: str) -> str:
-    """One name for one counter: with or without `_total`, `:` or `_`, it is the same."""
-    return name.removesuffix("_total").replace(":", "_")
+    """One name for one counter: with or without `_total`, with `:`, `_` or OpenTelemetry's `.`, it is the same.
+
+    Ray's metrics agent puts `ray_` before what a replica tells (ray/util/metrics.py); the fact does not change.
+    """
+    return name.removeprefix("ray_").removesuffix("_total").translate(_ONE_SPELLING)
 
 
 def parse(text: str) -> Exposition:

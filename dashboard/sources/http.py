@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from dashboard.sources.exposition import MAX_BYTES
+from dashboard.sources.target import Target
 
 TIMEOUT = httpx.Timeout(5.0, connect=3.0)
 TOTAL_SECONDS = 10.0  # a server that trickles a byte at a time never meets the read timeout
@@ -33,6 +34,11 @@ def fetch(
         raise ScrapeError(f"{host} did not answer within {TIMEOUT.read:g} s.") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise ScrapeError(f"{host} could not be read: {error or type(error).__name__}.") from None
+
+
+def fetch_target(target: Target) -> str:
+    """The text of one watched engine. Raises ScrapeError."""
+    return fetch(target.url)
 
 
 def _host(url: str) -> str:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from dashboard.sources.adapter import HIT_TIERS, Adapted, Key, Metric
+from dashboard.sources.adapter import HIT_TIERS, Adapted, Key
+from dashboard.sources.rules import Metric
 
 
 def summary(adapted: Adapted) -> dict[str, Any]:

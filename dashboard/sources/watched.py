@@ -12,21 +12,22 @@ from dashboard import valkey
 from dashboard.sources.adapter import Adapted, adapt
 from dashboard.sources.detection import adapter_for
 from dashboard.sources.exposition import Exposition, ExpositionError, parse
+from dashboard.sources.target import Target
 
 INFO = "tierscope_engine_info"  # labels engine and boot_id
 
-Fetch = Callable[[str], str]
+Fetch = Callable[[Target], str]
 
 
 class OwnEngineError(ExpositionError):
     """The text is our own /metrics, or holds a part of it."""
 
 
-def read_watched(url: str, kind: str, connection: redis.Redis, fetch_text: Fetch) -> Adapted:
-    """What is told at `url`. Raises ScrapeError, ExpositionError, or its OwnEngineError."""
-    exposition = parse(fetch_text(url))
+def read_watched(target: Target, connection: redis.Redis, fetch_text: Fetch) -> Adapted:
+    """What is told there. Raises ScrapeError, ExpositionError, or its OwnEngineError."""
+    exposition = parse(fetch_text(target))
     refuse_own(exposition, connection)
-    return adapt(exposition, adapter_for(exposition, kind))
+    return adapt(exposition, adapter_for(exposition, target.kind, target.typed))
 
 
 def refuse_own(exposition: Exposition, connection: redis.Redis) -> None:

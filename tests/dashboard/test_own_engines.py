@@ -61,7 +61,7 @@ class TestWatching:
         assert _add("http://other-name:9000/metrics", foreign).pk
 
     def test_a_source_that_cannot_be_read_now_is_added_all_the_same(self) -> None:
-        def refuse(url: str) -> str:
+        def refuse(target: object) -> str:
             raise ScrapeError("gpu-7 did not answer within 5 s.")
 
         now = timezone.now()
@@ -96,7 +96,7 @@ class TestWatching:
         assert (trial.engines, trial.problems) == ((), (SENTENCE,))
 
     def test_the_command_says_it_in_one_sentence(self, own: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("dashboard.services.sources.fetch", telling(own))
+        monkeypatch.setattr("dashboard.services.sources.fetch_target", telling(own))
         with pytest.raises(CommandError) as refused:
             call_command("addsource", "self", "http://localhost:8000/metrics")
 

@@ -176,7 +176,7 @@ def test_a_scrape_that_outlived_its_claim_is_thrown_away() -> None:
     old_text = engine.text()
     engine.serve({"gpu": 16}, computed=1)
 
-    def slow_fetch(url: str) -> str:
+    def slow_fetch(target: object) -> str:
         assert scrape(source, engine, START + 80)  # another worker, after this one's claim ran out
         return old_text
 
@@ -222,7 +222,7 @@ class _Crash:
 def test_a_source_that_cannot_be_read_keeps_the_sentence_and_is_tried_again_at_its_next_time() -> None:
     source = watched()
 
-    def broken(url: str) -> str:
+    def broken(target: object) -> str:
         raise ScrapeError("prod could not be read: connection refused.")
 
     assert not record(source.pk, now=moment(START + 3), connection=valkey.client(), fetch_text=broken)

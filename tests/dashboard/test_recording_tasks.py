@@ -18,7 +18,7 @@ from dashboard.selectors.totals import totals
 from dashboard.services.recording import record
 from dashboard.services.sources import ensure_embedded
 from dashboard.sources.detection import read
-from dashboard.sources.tables import TIERSCOPE
+from dashboard.sources.tables.tierscope import TIERSCOPE
 from dashboard.tasks import expire, record_due, record_source
 from tests.dashboard.told import Engine, moment, stored
 from tests.engine.harness import BLOCK_SIZE, Rig, make_rig

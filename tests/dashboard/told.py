@@ -16,7 +16,7 @@ def moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, tz=UTC)
 
 
-def telling(text: str) -> Callable[[str], str]:
+def telling(text: str) -> Callable[[object], str]:
     """A fetch that finds `text` at every address."""
     return lambda url: text
 

@@ -1,4 +1,4 @@
-"""`manage.py addsource NAME URL [--kind auto] [--interval 10]`: watches another engine from the next scrape on."""
+"""`manage.py addsource NAME URL [--kind auto] [--mapping NAME] [--interval 10]`: watches another engine."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -7,9 +7,11 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from dashboard.models import Source
+from dashboard.models import Mapping, Source
 from dashboard.services.sources import add_source
 from dashboard.sources.tables import ADAPTERS
+
+_KINDS = [Source.Kind.AUTO.value, *ADAPTERS, Source.Kind.MAPPING.value]
 
 
 class Command(BaseCommand):
@@ -18,7 +20,8 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", help="How the engine is called on pages.")
         parser.add_argument("url", help="Where its metrics text is, like http://gpu-7:8000/metrics.")
-        parser.add_argument("--kind", default=Source.Kind.AUTO.value, choices=[Source.Kind.AUTO.value, *ADAPTERS])
+        parser.add_argument("--kind", default=Source.Kind.AUTO.value, choices=_KINDS)
+        parser.add_argument("--mapping", default="", help="The mapping to read it by, for the kind mapping.")
         parser.add_argument("--interval", type=int, default=10, help="Seconds between two scrapes.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -29,7 +32,15 @@ class Command(BaseCommand):
                 kind=options["kind"],
                 interval_seconds=options["interval"],
                 now=timezone.now(),
+                mapping=_mapping(options["mapping"]),
             )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         self.stdout.write(f"{source.name} is scraped every {source.interval_seconds} s.")
+
+
+def _mapping(name: str) -> Mapping | None:
+    found = Mapping.objects.filter(name=name).first() if name else None
+    if name and found is None:
+        raise CommandError(f"There is no mapping “{name}”; make it in the admin under Mappings.")
+    return found

@@ -1,0 +1,115 @@
+"""What is stored about where numbers come from: sources, and mappings that admins type. Knows nothing about series."""
+
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import models
+from django.utils import timezone
+
+
+class CacheTier(models.TextChoices):
+    GPU = "gpu", "GPU"
+    CPU = "cpu", "CPU DRAM"
+    DISK = "disk", "Disk"
+    REMOTE = "remote", "Remote"
+    UNATTRIBUTED = "unattributed", "Unattributed"
+
+
+class Mapping(models.Model):
+    """What an admin typed about a metrics text that no table knows; sources of the kind "mapping" are read by one."""
+
+    name = models.CharField(max_length=64, unique=True)
+    engine_label = models.CharField(
+        max_length=64, blank=True, default="engine", help_text="The label that tells engines behind one address apart."
+    )
+    model_label = models.CharField(
+        max_length=64, blank=True, default="model_name", help_text="The label with the model's name."
+    )
+    is_complete = models.BooleanField(
+        "these are all hits",
+        default=False,
+        help_text="What is not hit was computed: computed tokens follow from the others. Leave it off where hits in "
+        "some tier are not counted.",
+    )
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class MappingRow(models.Model):
+    """Samples called `name` whose `label` is `value` (both empty: all of them) add up to `means` of `cache_tier`."""
+
+    class Means(models.TextChoices):
+        PROMPT_TOKENS = "prompt_tokens", "Prompt tokens"
+        HIT_TOKENS = "hit_tokens", "Hit tokens"
+        COMPUTED_TOKENS = "computed_tokens", "Computed tokens"
+        GENERATED_TOKENS = "generated_tokens", "Generated tokens"
+        RESIDENT_TOKENS = "resident_tokens", "Tokens that lie in the tier (gauge)"
+        CAPACITY_TOKENS = "capacity_tokens", "Tokens that the tier has room for (gauge)"
+        USED_BYTES = "used_bytes", "Bytes used in the tier (gauge)"
+        CAPACITY_BYTES = "capacity_bytes", "Bytes that the tier has (gauge)"
+
+    mapping = models.ForeignKey(Mapping, on_delete=models.CASCADE, related_name="rows")
+    name = models.CharField("metric", max_length=200)
+    label = models.CharField(max_length=64, blank=True)
+    value = models.CharField(max_length=200, blank=True)
+    means = models.CharField(max_length=24, choices=Means)
+    cache_tier = models.CharField("tier", max_length=16, choices=CacheTier, blank=True)
+
+    class Meta:
+        verbose_name = "row"
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        told = f'{self.name}{{{self.label}="{self.value}"}}' if self.label else self.name
+        return " ".join(filter(None, [told, "is", self.means, self.cache_tier]))
+
+
+class Source(models.Model):
+    """Where one or more engines' numbers are read from."""
+
+    class Kind(models.TextChoices):
+        EMBEDDED = "embedded", "Embedded engines"
+        AUTO = "auto", "Detect"
+        TIERSCOPE = "tierscope", "Tierscope"
+        VLLM = "vllm", "vLLM 0.32 or newer"
+        VLLM_OLD = "vllm_old", "vLLM before 0.32"
+        SGLANG = "sglang", "SGLang"
+        LMCACHE_MP = "lmcache_mp", "LMCache multi-process"
+        LMCACHE = "lmcache", "LMCache in-process"
+        KVBM = "kvbm", "NVIDIA Dynamo KVBM"
+        TRTLLM = "trtllm", "TensorRT-LLM"
+        LLAMACPP = "llamacpp", "llama.cpp server"
+        MAPPING = "mapping", "Something else: by a mapping"
+
+    name = models.CharField(max_length=64, unique=True, validators=[RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")])
+    kind = models.CharField(max_length=16, choices=Kind, default=Kind.AUTO)
+    # No URLField: its validator refuses hosts without a dot, which is how containers call each other (http://vllm:8000).
+    url = models.CharField("URL", max_length=200, blank=True, help_text="Empty for the embedded engines.")
+    mapping = models.ForeignKey(
+        Mapping,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="sources",
+        help_text="For the kind “by a mapping” only.",
+    )
+    interval_seconds = models.PositiveIntegerField(
+        default=10, validators=[MinValueValidator(1), MaxValueValidator(3600)]
+    )
+    is_enabled = models.BooleanField(default=True)
+    due_at = models.DateTimeField(
+        default=timezone.now, editable=False, help_text="The next scrape; while one runs, when its claim ends."
+    )
+    last_scraped_at = models.DateTimeField(null=True, editable=False)
+    last_ok_at = models.DateTimeField(null=True, editable=False)
+    last_duration_seconds = models.FloatField(null=True, editable=False)
+    last_num_samples = models.PositiveIntegerField(null=True, editable=False)
+    last_error = models.TextField(blank=True, editable=False)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
