@@ -11,7 +11,7 @@ run:
 test:
 	@scripts/install.sh dev
 	@scripts/test-packages.sh
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 lint:
 	@scripts/install.sh dev

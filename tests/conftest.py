@@ -44,7 +44,14 @@ os.environ |= {
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Sets Django up, except where only tiers or engine are tested: they neither need it nor wait for it."""
+    """Sets Django up, except where only tiers or engine are tested: they neither need it nor wait for it.
+
+    A process that only hands tests out (pytest-xdist) must not tell its workers which settings to read: they would
+    before this file has given them a home of their own.
+    """
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        del os.environ["DJANGO_SETTINGS_MODULE"]
+        return
     folders = {Path(arg.split("::")[0]).absolute().relative_to(ROOT).parts[1:2] for arg in config.args}
     if not folders <= {("tiers",), ("engine",)}:
         import django
