@@ -269,9 +269,11 @@ LOGGING = {
     "filters": {"news": {"()": "django.utils.log.CallbackFilter", "callback": _is_news}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.str("TIERSCOPE_LOG_LEVEL", "INFO", validate=_LEVELS)},
-    # A task a second asks what is due: its comings and goings are no news, its failures are errors.
+    # A task a second asks what is due: its comings and goings are no news, its failures are errors. A login that went
+    # well is none either: axes would tell five lines about it.
     "loggers": {
-        name: {"level": "WARNING"} for name in ("httpx", "celery.worker.strategy", "celery.beat", "celery.app.trace")
+        name: {"level": "WARNING"}
+        for name in ("axes", "httpx", "celery.worker.strategy", "celery.beat", "celery.app.trace")
     }
     | {"django.request": {"filters": ["news"]}},
 }
