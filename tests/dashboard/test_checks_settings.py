@@ -39,7 +39,7 @@ def load(monkeypatch: pytest.MonkeyPatch, **variables: str) -> dict[str, Any]:
         ("TIERSCOPE_MAX_WAITING", "0"),
         ("TIERSCOPE_MAX_TENANTS", "some"),
         ("TIERSCOPE_MAX_TENANTS", "-1"),
-        ("TIERSCOPE_MAX_TENANTS", "201"),
+        ("TIERSCOPE_MAX_TENANTS", "101"),
         ("TIERSCOPE_LOG_LEVEL", "LOUD"),
         ("DATABASE_URL", "nonsense"),
         ("DATABASE_URL", "mysql://user:secret@host/name"),
