@@ -199,7 +199,7 @@ class TierSetting(models.Model):
         "store at hit number",
         default=2,
         validators=[MinValueValidator(1), MaxValueValidator(MAX_STORE_AFTER_HITS)],
-        help_text="With write selective only: a block is stored here when it is hit for this time.",
+        help_text="With write selective only: 2 stores a block here when it is hit for the second time.",
     )
     load = models.CharField(
         "load from here",

@@ -26,7 +26,7 @@ class Migration(migrations.Migration):
             name="store_after_hits",
             field=models.PositiveSmallIntegerField(
                 default=2,
-                help_text="With write selective only: a block is stored here when it is hit for this time.",
+                help_text="With write selective only: 2 stores a block here when it is hit for the second time.",
                 validators=[
                     django.core.validators.MinValueValidator(1),
                     django.core.validators.MaxValueValidator(1000),
