@@ -3,6 +3,8 @@
 An operation is something to run and something to tell; what it came to is an outcome, told on the owner's thread.
 """
 
+import os
+import sys
 import threading
 import time
 from collections import deque
@@ -70,11 +72,20 @@ class _Countdown:
 
 
 class ThreadLane:
-    """`num_threads` of its own. `ring` is called by the one that ends a batch."""
+    """`num_threads` of its own, each by `niceness` more patient than the process where others want the processor.
+
+    `ring` is called by the one that ends a batch.
+    """
 
     def __init__(
-        self, name: str, finish: Callable[[Outcome], None], ring: Callable[[], None], num_threads: int = 1
+        self,
+        name: str,
+        finish: Callable[[Outcome], None],
+        ring: Callable[[], None],
+        num_threads: int = 1,
+        niceness: int = 0,
     ) -> None:
+        self._niceness = niceness
         self._finish = finish
         self._ring = ring
         self._jobs: SimpleQueue[tuple[Operation, _Countdown] | None] = SimpleQueue()
@@ -107,6 +118,7 @@ class ThreadLane:
             thread.join()
 
     def _loop(self) -> None:
+        _give_way(self._niceness)
         while (job := self._jobs.get()) is not None and not self._must_end.is_set():
             operation, batch = job
             self._finish(_run(operation, batch.num_at_once))
@@ -135,6 +147,13 @@ class InlineLane:
 
     def close(self) -> None:
         self._batches.clear()
+
+
+def _give_way(niceness: int) -> None:
+    """Linux has it for each thread."""
+    if niceness and sys.platform == "linux":
+        own = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, own, os.getpriority(os.PRIO_PROCESS, own) + niceness)
 
 
 def _run(operation: Operation, num_at_once: int = 1) -> Outcome:

@@ -1,5 +1,7 @@
 """Lanes run what they are given, tell what came of it, and end when they are told to."""
 
+import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -121,3 +123,24 @@ def test_closing_leaves_undone_what_has_not_begun(rig: Rig) -> None:
     closing.join(10)
     assert not closing.is_alive()
     assert rig.outcomes.qsize() <= 4
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a whole process has one niceness")
+@pytest.mark.parametrize("niceness", [0, 3])
+def test_a_patient_lane_gives_way_and_nobody_else_does(niceness: int) -> None:
+    def own() -> int:
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    seen: SimpleQueue[int] = SimpleQueue()
+    before = own()
+    lane = ThreadLane("test", lambda outcome: None, lambda: None, 2, niceness)
+    together = threading.Barrier(2, timeout=10)
+
+    def tell() -> None:
+        together.wait()
+        seen.put(own())
+
+    lane.submit([operation(tell)] * 2)
+    assert [seen.get(timeout=10) for _ in range(2)] == [min(19, before + niceness)] * 2
+    assert own() == before
+    lane.close()
