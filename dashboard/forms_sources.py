@@ -1,20 +1,95 @@
 """The admin's forms for what is watched: sources, and mappings of texts that no table knows. Reads nothing itself."""
 
+import ssl
 from typing import Any
+from urllib.parse import urlsplit
 
 from django import forms
 from django.forms.models import BaseInlineFormSet
 
 from dashboard.models import Mapping, MappingRow, Source
 from dashboard.services.sources import check_mapping, check_not_ours, check_url, target_of
+from dashboard.sources.headers import parse_headers
 from dashboard.sources.http import fetch_target
 from dashboard.sources.typed import MAX_ROWS, overlaps, row_problem
 
+_TLS = ("tls_ca", "tls_is_unchecked")
 
-class SourceForm(forms.ModelForm[Source]):
+
+class AccessForm(forms.ModelForm[Any]):
+    """Token and headers are typed and never shown: empty keeps what is stored, `forget` removes it."""
+
+    typed_token = forms.CharField(
+        label="Token",
+        required=False,
+        max_length=4000,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text="Sent as “Authorization: Bearer …”. Never shown again; empty keeps what is stored.",
+    )
+    typed_headers = forms.CharField(
+        label="Headers",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off"}),
+        help_text="One a line, like “X-Scope-OrgID: team-a”. Never shown again; empty keeps what is stored.",
+    )
+    forget = forms.BooleanField(label="Forget the stored token and headers", required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "forget" in self.fields and not self._stored:
+            self.fields["forget"].disabled = True
+
+    @property
+    def _stored(self) -> bool:
+        return bool(self.instance.token or self.instance.headers)
+
+    def clean_typed_token(self) -> str:
+        token: str = self.cleaned_data["typed_token"].strip()
+        if not token.isascii() or not token.isprintable():
+            raise forms.ValidationError("A token has printable ASCII characters only.", code="invalid")
+        return token
+
+    def clean_typed_headers(self) -> str:
+        text: str = self.cleaned_data["typed_headers"]
+        try:
+            parse_headers(text)
+        except ValueError as error:
+            raise forms.ValidationError(str(error), code="invalid") from None
+        return text
+
+    def clean_tls_ca(self) -> str:
+        text: str = self.cleaned_data["tls_ca"].strip()
+        try:
+            ssl.create_default_context(cadata=text or None)
+        except (ssl.SSLError, ValueError):
+            raise forms.ValidationError(
+                "This is no certificate; expected PEM, “-----BEGIN CERTIFICATE-----” and so on.", code="invalid"
+            ) from None
+        return text
+
+    def take_secrets(self, instance: Any, url_before: str) -> None:
+        """Puts what was typed on `instance`. Raises ValidationError: a stored secret never goes to another server."""
+        data = self.cleaned_data
+        if data.get("forget"):
+            instance.token = instance.headers = ""
+        typed = bool(data.get("typed_token") or data.get("typed_headers"))
+        if not typed and (instance.token or instance.headers) and _origin(url_before) != _origin(instance.url):
+            raise forms.ValidationError(
+                "The server changed: type its token and headers, or have the stored ones forgotten.", code="moved"
+            )
+        instance.token = data.get("typed_token") or instance.token
+        instance.headers = data.get("typed_headers") or instance.headers
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc
+
+
+class SourceForm(AccessForm):
     class Meta:
         model = Source
-        fields = ["name", "kind", "mapping", "url", "interval_seconds", "is_enabled"]
+        fields = ["name", "kind", "mapping", "url", "interval_seconds", "is_enabled", *_TLS]
         labels = {"interval_seconds": "Read every", "is_enabled": "Read it"}
         help_texts = {
             "name": "How its engines are called on pages: letters, digits, dots, dashes and underscores.",
@@ -30,16 +105,20 @@ class SourceForm(forms.ModelForm[Source]):
 
     def clean(self) -> dict[str, Any] | None:
         data = super().clean() or self.cleaned_data
-        if "url" in self.fields and not {"url", "kind", "mapping"} & self.errors.keys():
-            self._check(Source(url=data["url"], kind=data["kind"], mapping=data["mapping"]))
+        if "url" in self.fields and not self.errors:
+            self._check(data)
         return data
 
-    def _check(self, wanted: Source) -> None:
+    def _check(self, data: dict[str, Any]) -> None:
+        wanted = Source(**{name: data[name] for name in ("url", "kind", "mapping", *_TLS)})
+        wanted.token, wanted.headers = self.instance.token, self.instance.headers
         try:
             check_url(wanted.url)
             check_mapping(wanted)
+            self.take_secrets(wanted, self.initial.get("url", ""))
             if "url" in self.changed_data:
                 check_not_ours(target_of(wanted), fetch_target)
+            self.instance.token, self.instance.headers = wanted.token, wanted.headers
         except forms.ValidationError as error:
             self.add_error(None, error)
 

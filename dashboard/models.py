@@ -10,10 +10,11 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from dashboard import tenants
-from dashboard.models_sources import CacheTier, Mapping, MappingRow, Source
+from dashboard.models_sources import Access, CacheTier, Mapping, MappingRow, Source
 from dashboard.tier_modes import MAX_STORE_AFTER_HITS
 
 __all__ = [
+    "Access",
     "ApiKey",
     "Bucket",
     "CacheTier",

@@ -66,7 +66,28 @@ class MappingRow(models.Model):
         return " ".join(filter(None, [told, "is", self.means, self.cache_tier]))
 
 
-class Source(models.Model):
+class Access(models.Model):
+    """How a server that is not ours lets itself be read. Token and headers are written, and never shown again."""
+
+    token = models.CharField(max_length=4000, blank=True)
+    headers = models.TextField(max_length=20_000, blank=True)
+    tls_ca = models.TextField(
+        "authorities",
+        max_length=100_000,
+        blank=True,
+        help_text="Certificates to trust instead of the system's, as PEM; for an authority of your own.",
+    )
+    tls_is_unchecked = models.BooleanField(
+        "do not check its certificate",
+        default=False,
+        help_text="Anybody on the way may then answer in its place, and sees the token.",
+    )
+
+    class Meta:
+        abstract = True
+
+
+class Source(Access):
     """Where one or more engines' numbers are read from."""
 
     class Kind(models.TextChoices):
@@ -108,7 +129,8 @@ class Source(models.Model):
     last_num_samples = models.PositiveIntegerField(null=True, editable=False)
     last_error = models.TextField(blank=True, editable=False)
 
-    class Meta:
+    class Meta(Access.Meta):
+        abstract = False
         ordering = ["name"]
 
     def __str__(self) -> str:

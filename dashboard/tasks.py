@@ -10,16 +10,20 @@ from celery.signals import worker_shutdown
 from django.utils import timezone
 
 from dashboard import valkey
+from dashboard.batches import batched
 from dashboard.services import logins, recording, retention, sources
 
 
 @shared_task(name="dashboard.tasks.record_due", queue="default", expires=5)
 def record_due() -> int:
-    """Starts one recording for every source whose time has come; how many."""
-    sources.ensure_embedded()
+    """Starts recordings of every source whose time has come; of how many."""
+    embedded = sources.ensure_embedded()
     due = recording.due_source_ids(timezone.now())
-    for source_id in due:
-        record_source.delay(source_id=source_id)
+    if embedded.pk in due:
+        record_source.delay(source_id=embedded.pk)
+    watched = [source_id for source_id in due if source_id != embedded.pk]
+    for together in batched(watched, recording.MAX_TOGETHER):
+        record_sources.delay(source_ids=together)
     return len(due)
 
 
@@ -31,6 +35,16 @@ def record_source(*, source_id: int) -> bool:
     if is_recorded:
         recording.publish_tick(connection, source_id)
     return is_recorded
+
+
+@shared_task(name="dashboard.tasks.record_sources", queue="default", expires=10)
+def record_sources(*, source_ids: list[int]) -> int:
+    """Records watched sources side by side and tells open pages; how many were booked."""
+    connection = valkey.client()
+    booked = recording.record_many(source_ids, clock=timezone.now, connection=connection)
+    for source_id in booked:
+        recording.publish_tick(connection, source_id)
+    return len(booked)
 
 
 @worker_shutdown.connect

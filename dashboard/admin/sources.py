@@ -25,6 +25,7 @@ from dashboard.zone import in_words
 
 _TYPED = ("name", "kind", "mapping", "url", "interval_seconds", "is_enabled")
 _OF_WATCHED = ("mapping", "url")
+_ACCESS = ("typed_token", "typed_headers", "forget", "tls_ca", "tls_is_unchecked")
 _HEALTH = ("state", "last_tried", "last_read", "took", "samples", "remarks")
 
 
@@ -40,10 +41,12 @@ class SourceAdmin(admin.ModelAdmin[Source]):
 
     def get_fieldsets(self, request: HttpRequest, obj: Source | None = None) -> Any:
         """There is nothing to say yet about a source that is being added; the embedded engines have no address."""
+        access = ("Token, headers, certificates", {"fields": _ACCESS, "classes": ["collapse"]})
         if obj is None:
-            return [(None, {"fields": _TYPED})]
+            return [(None, {"fields": _TYPED}), access]
         typed = [name for name in _TYPED if name not in _OF_WATCHED or obj.kind != Source.Kind.EMBEDDED]
-        return [(None, {"fields": typed}), ("How it goes", {"fields": _HEALTH})]
+        health = ("How it goes", {"fields": _HEALTH})
+        return [(None, {"fields": typed}), *([access] if "url" in typed else []), health]
 
     def save_model(self, request: HttpRequest, obj: Source, form: SourceForm, change: bool) -> None:
         super().save_model(request, obj, form, change)

@@ -1,5 +1,6 @@
 """How much a counter grew since it was last seen, and the state that this is measured from. Knows no buckets."""
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -34,11 +35,32 @@ def take_increases(source: Source, run: EngineRun, reading: Reading, *, is_first
     ids = series_ids(source, reading)
     states = dict(CounterState.objects.filter(run=run).values_list("series_id", "value"))
     is_baseline = is_first and not reading.starts_from_zero
+    renamed = _renamed(run, reading, ids, states)
+    before = states | {new: states[old] for new, old in renamed.items()}
     grown = {
-        key: increase(states.get(ids[key]), value, is_baseline=is_baseline) for key, value in reading.counters.items()
+        key: increase(before.get(ids[key]), value, is_baseline=is_baseline) for key, value in reading.counters.items()
     }
+    CounterState.objects.filter(run=run, series_id__in=renamed.values()).delete()  # the old name may come back
     _store_states(run, {ids[key]: value for key, value in reading.counters.items()}, states)
     return Counters(_with_derived(reading, grown), ids)
+
+
+def _renamed(run: EngineRun, reading: Reading, ids: Mapping[Key, int], states: Mapping[int, int]) -> dict[int, int]:
+    """New series id → old, of counters that only have a new model name.
+
+    A model that is served under another name keeps its counters: one that comes, not smaller than the one of its kind
+    that is gone, goes on from there. Its whole value would otherwise be counted a second time.
+    """
+    new = [key for key in reading.counters if ids[key] not in states]
+    gone = states.keys() - {ids[key] for key in reading.counters}
+    if not (new and gone):
+        return {}
+    went: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for pk, _, *kind in Series.objects.filter(pk__in=gone, engine=run.engine).values_list("pk", *_COLUMNS):
+        went[tuple(kind)].append(pk)
+    come = Counter(_columns(key)[1:] for key in new)
+    pairs = {key: went[kind] for key in new if come[kind := _columns(key)[1:]] == len(went.get(kind, ())) == 1}
+    return {ids[key]: old for key, (old,) in pairs.items() if reading.counters[key] >= states[old]}
 
 
 def _store_states(run: EngineRun, values: Mapping[int, int], states: Mapping[int, int]) -> None:

@@ -5,8 +5,10 @@ loses nor doubles a token. Knows nothing about retention or charts.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import redis
@@ -17,14 +19,19 @@ from dashboard.models import EngineRun, Source
 from dashboard.services.buckets import Amount, add_amounts
 from dashboard.services.increases import observed_keys, take_increases
 from dashboard.services.sources import target_of
+from dashboard.sources.adapter import Adapted
 from dashboard.sources.detection import read
 from dashboard.sources.embedded import Published, published
 from dashboard.sources.exposition import ExpositionError
 from dashboard.sources.http import ScrapeError, fetch_target
 from dashboard.sources.reading import Reading, readings, total_samples
+from dashboard.sources.target import Target
 from dashboard.sources.watched import Fetch, read_watched
 
-CLAIM_SECONDS = 60  # longer than any scrape can take (http.TOTAL_SECONDS), so a claim ends only with its holder
+MAX_FETCHES = 16  # at once in a worker's thread: a rack that is gone delays the others by seconds, not by minutes
+# Sources that one message is about. All of them silent takes 3 rounds of http.TOTAL_SECONDS: less than a claim.
+MAX_TOGETHER = 48
+CLAIM_SECONDS = 60  # longer than any message can take, so a claim ends only with its holder
 _ERROR_LENGTH = 1000
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
@@ -32,13 +39,24 @@ Readings = tuple[list[Reading], list[str]]  # what was read, and sentences about
 
 
 def due_source_ids(now: datetime) -> list[int]:
-    return list(Source.objects.filter(is_enabled=True, due_at__lte=now).order_by("due_at").values_list("pk", flat=True))
+    """Whose time has come, the longest overdue first."""
+    rows = Source.objects.filter(is_enabled=True).exclude(due_at__gt=now, due_at__lte=now + _SOON)
+    told = rows.order_by("due_at").values_list("pk", "due_at", "interval_seconds")
+    return [pk for pk, due_at, interval_seconds in told if _is_due(due_at, interval_seconds, now)]
+
+
+def _is_due(due_at: datetime, interval_seconds: int, now: datetime) -> bool:
+    """Also one whose time is further away than it can be: the clock was set back since, and would be waited for."""
+    return due_at <= now or due_at > now + max(_SOON, timedelta(seconds=interval_seconds + 1))
+
+
+_SOON = timedelta(seconds=CLAIM_SECONDS + 1)
 
 
 def claim(source_id: int, now: datetime) -> Source | None:
     """The source, if this caller is the one that scrapes it now; None where it is not due or another was first."""
-    source = Source.objects.filter(pk=source_id, is_enabled=True, due_at__lte=now).first()
-    if source is None:
+    source = Source.objects.filter(pk=source_id, is_enabled=True).first()
+    if source is None or not _is_due(source.due_at, source.interval_seconds, now):
         return None
     token = now + timedelta(seconds=CLAIM_SECONDS)
     if not Source.objects.filter(pk=source_id, due_at=source.due_at).update(due_at=token):
@@ -52,16 +70,79 @@ def record(source_id: int, *, now: datetime, connection: redis.Redis, fetch_text
     source = claim(source_id, now)
     if source is None:
         return False
+    if source.kind == Source.Kind.EMBEDDED:
+        return _book_look(source, _look_at_embedded(source, connection, now))
+    return _book_look(source, _look(target_of(source), source.name, connection, fetch_text, lambda: now))
+
+
+def record_many(
+    source_ids: Iterable[int],
+    *,
+    clock: Callable[[], datetime],
+    connection: redis.Redis,
+    fetch_text: Fetch = fetch_target,
+) -> list[int]:
+    """Scrapes watched sources side by side and books each as it comes; which were booked.
+
+    Only fetching and reading run in threads: one silent engine costs the others nothing, and the database one writer.
+    """
+    claimed = [source for source_id in source_ids if (source := claim(source_id, clock()))]
+    with ThreadPoolExecutor(MAX_FETCHES) as pool:
+        looks = {
+            pool.submit(_look, target_of(source), source.name, connection, fetch_text, clock): source
+            for source in claimed
+        }
+        return [looks[look].pk for look in as_completed(looks) if _book_look(looks[look], look.result())]
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What came of looking at a source at one moment; `error` says why nothing did."""
+
+    at: datetime
+    seconds: float
+    found: tuple[Reading, ...] = ()
+    problems: tuple[str, ...] = ()
+    error: str = ""
+
+
+def _look(
+    target: Target, name: str, connection: redis.Redis, fetch_text: Fetch, clock: Callable[[], datetime]
+) -> _Look:
     began = time.monotonic()
     try:
-        found, problems = _read(source, now, connection, fetch_text)
+        adapted = read_watched(target, connection, fetch_text)
     except (ScrapeError, ExpositionError, redis.RedisError) as error:
-        _finish(source, now, ok=False, error=str(error) or type(error).__name__, began=began)
+        return _Look(clock(), time.monotonic() - began, error=str(error) or type(error).__name__)
+    at = clock()
+    found = readings(adapted, at=at, prefix=name)
+    return _Look(at, time.monotonic() - began, tuple(found), tuple(_remarks(adapted)))
+
+
+def _remarks(adapted: Adapted) -> Iterable[str]:
+    yield from adapted.problems
+    if not adapted.models:
+        yield "The engine tells no prompt or cache counters yet."
+
+
+def _look_at_embedded(source: Source, connection: redis.Redis, now: datetime) -> _Look:
+    began = time.monotonic()
+    try:
+        found, problems = _read_embedded(source, connection, now)
+    except redis.RedisError as error:
+        return _Look(now, time.monotonic() - began, error=str(error) or type(error).__name__)
+    return _Look(now, time.monotonic() - began, tuple(found), tuple(problems))
+
+
+def _book_look(source: Source, look: _Look) -> bool:
+    """Ends the claim and books what was read, in one transaction; False where nothing was booked."""
+    if look.error:
+        _finish(source, look, error=look.error)
         return False
     with transaction.atomic():
-        if not _finish(source, now, ok=True, error="\n".join(problems), began=began, num_samples=total_samples(found)):
+        if not _finish(source, look, error="\n".join(look.problems)):
             return False  # the claim ran out and another worker scraped since: what was read here is older than that
-        for reading in found:
+        for reading in look.found:
             book(source, reading)
     return True
 
@@ -73,16 +154,6 @@ def record_embedded_now(*, now: datetime, connection: redis.Redis) -> bool:
         return False
     Source.objects.filter(pk=source.pk).update(due_at=now)
     return record(source.pk, now=now, connection=connection)
-
-
-def _read(source: Source, now: datetime, connection: redis.Redis, fetch_text: Fetch) -> Readings:
-    if source.kind == Source.Kind.EMBEDDED:
-        return _read_embedded(source, connection, now)
-    adapted = read_watched(target_of(source), connection, fetch_text)
-    problems = [*adapted.problems]
-    if not adapted.models:
-        problems.append("The engine tells no prompt or cache counters yet.")
-    return readings(adapted, at=now, prefix=source.name), problems
 
 
 def _read_embedded(source: Source, connection: redis.Redis, now: datetime) -> Readings:
@@ -114,8 +185,8 @@ def book(source: Source, reading: Reading) -> bool:
     run, is_first = EngineRun.objects.select_for_update().get_or_create(
         source=source, engine=reading.engine, boot_id=reading.boot_id, defaults={"read_at": reading.at}
     )
-    if not is_first and reading.at <= run.read_at:
-        return False
+    if not is_first and reading.at <= run.read_at and reading.boot_id:
+        return False  # of a watched engine the order is that of the claims, also where the clock was set back
     moment = _moment(reading, None if is_first else run.read_at, source.interval_seconds)
     counters = take_increases(source, run, reading, is_first=is_first)
     ids = counters.series_ids
@@ -138,7 +209,8 @@ def _moment(reading: Reading, previous: datetime | None, interval_seconds: int) 
     no bucket gets two intervals and its neighbour none. After a gap it is near the end: when it was seen, not guessed.
     """
     interval = timedelta(seconds=interval_seconds)
-    seen_over = interval if previous is None else min(interval, reading.at - previous)
+    is_later = previous is not None and reading.at > previous
+    seen_over = min(interval, reading.at - previous) if previous and is_later else interval
     return int((reading.at - seen_over / 2).timestamp())
 
 
@@ -148,14 +220,15 @@ def next_due(now: datetime, interval_seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds - seconds % interval_seconds + interval_seconds, tz=UTC)
 
 
-def _finish(source: Source, now: datetime, *, ok: bool, error: str, began: float, num_samples: int = 0) -> bool:
+def _finish(source: Source, look: _Look, *, error: str) -> bool:
     """Ends the claim; False where it is no longer ours."""
-    told: dict[str, object] = {"last_ok_at": now, "last_num_samples": num_samples} if ok else {}
+    ok = {"last_ok_at": look.at, "last_num_samples": total_samples(look.found)}
+    told: dict[str, object] = {} if look.error else ok
     return bool(
         Source.objects.filter(pk=source.pk, due_at=source.due_at).update(
-            due_at=next_due(now, source.interval_seconds),
-            last_scraped_at=now,
-            last_duration_seconds=time.monotonic() - began,
+            due_at=next_due(look.at, source.interval_seconds),
+            last_scraped_at=look.at,
+            last_duration_seconds=look.seconds,
             last_error=error[:_ERROR_LENGTH],
             **told,
         )

@@ -7,11 +7,12 @@ import redis
 from django.core.exceptions import ValidationError
 
 from dashboard import valkey
-from dashboard.models import Mapping, Source
+from dashboard.models import Access, Mapping, Source
 from dashboard.sources.exposition import ExpositionError, parse
+from dashboard.sources.headers import parse_headers, with_token
 from dashboard.sources.http import ScrapeError, fetch_target
 from dashboard.sources.rules import Adapter
-from dashboard.sources.target import Target
+from dashboard.sources.target import Allowed, Target, Tls
 from dashboard.sources.typed import adapter_of
 from dashboard.sources.watched import Fetch, OwnEngineError, refuse_own
 
@@ -53,7 +54,14 @@ def add_source(
 def target_of(source: Source) -> Target:
     """All that has to be known to read it."""
     typed = typed_adapter(source.mapping) if source.kind == Source.Kind.MAPPING and source.mapping else None
-    return Target(url=source.url, kind=source.kind, typed=typed)
+    access = access_of(source)
+    return Target(url=source.url, kind=source.kind, typed=typed, headers=access.headers, tls=access.tls)
+
+
+def access_of(access: Access) -> Allowed:
+    """The headers to send there and whom to trust. What is stored was checked when it was typed."""
+    headers = with_token(parse_headers(access.headers), access.token)
+    return Allowed(headers, Tls(access.tls_ca, access.tls_is_unchecked))
 
 
 def typed_adapter(mapping: Mapping) -> Adapter:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from dashboard.models import CacheTier
-from dashboard.sources.exposition import Exposition, ExpositionError, Sample
+from dashboard.sources.exposition import MAX_PROBLEMS, Exposition, ExpositionError, Sample
 from dashboard.sources.rules import Adapter, Metric, Rule
 
 HIT_TIERS = tuple(CacheTier.values)
@@ -53,8 +53,8 @@ _Child = tuple[Key, frozenset[tuple[str, str]]]  # what the children of one fact
 class _Sums:
     """Sums while samples are read. One unreadable child spoils its sum: part of a counter would look like a restart."""
 
-    values: dict[Key, float] = field(default_factory=lambda: defaultdict(float))
-    repeated: dict[_Child, float] = field(default_factory=lambda: defaultdict(float))
+    values: dict[Key, float] = field(default_factory=lambda: defaultdict(int))
+    repeated: dict[_Child, float] = field(default_factory=lambda: defaultdict(int))
     spoiled: set[Key] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
 
@@ -67,9 +67,9 @@ class _Sums:
             self.problems.append(f"{sample.name} is {value}, which is no count: {key.metric} is skipped this time.")
         elif rule.same:
             child = key, frozenset(pair for pair in sample.labels.items() if pair[0] not in rule.same)
-            self.repeated[child] = max(self.repeated[child], value * rule.scale)
+            self.repeated[child] = max(self.repeated[child], _whole(value) * rule.scale)
         else:
-            self.values[key] += value * rule.scale
+            self.values[key] += _whole(value) * rule.scale
 
     def whole(self) -> dict[Key, int]:
         """The sums that can be trusted. A histogram without one of its buckets would move counts to its neighbour."""
@@ -81,6 +81,11 @@ class _Sums:
             for key, value in self.values.items()
             if key not in self.spoiled and _histogram(key) not in histograms
         }
+
+
+def _whole(value: float) -> float:
+    """An integer where it is one: sums of floats lose single tokens above 2**53."""
+    return int(value) if value.is_integer() else value
 
 
 def _number(text: str) -> float | None:
@@ -99,10 +104,7 @@ def adapt(exposition: Exposition, adapter: Adapter) -> Adapted:
     Raises ExpositionError for a text with more series than any engine has.
     """
     sums = _Sums(problems=list(exposition.problems))
-    rules: dict[str, list[Rule]] = defaultdict(list)
-    for rule in adapter.rules:
-        if rule.holds(exposition.names):
-            rules[rule.name].append(rule)
+    rules = _readable_rules(exposition, adapter)
     for sample in _once(exposition.samples, rules, sums.problems):
         for rule in rules[sample.name]:
             if rule.matches(sample.labels):
@@ -114,7 +116,25 @@ def adapt(exposition: Exposition, adapter: Adapter) -> Adapted:
     counters = {key: value for key, value in values.items() if key.metric not in _GAUGES}
     gauges = {key: value for key, value in values.items() if key.metric in _GAUGES}
     sums.problems.extend(_contradictions(counters))
-    return Adapted(adapter.kind, _computed(adapter, counters), counters, gauges, tuple(sums.problems), adapter.note)
+    return Adapted(adapter.kind, _computed(adapter, counters), counters, gauges, _few(sums.problems), adapter.note)
+
+
+def _readable_rules(exposition: Exposition, adapter: Adapter) -> dict[str, list[Rule]]:
+    """By name. A metric of which a line could not be read is left out: a part of it would look like a restart."""
+    holding = [rule for rule in adapter.rules if rule.holds(exposition.names)]
+    torn = {rule.metric for rule in holding if rule.name in exposition.unreadable}
+    rules: dict[str, list[Rule]] = defaultdict(list)
+    for rule in holding:
+        if rule.metric not in torn:
+            rules[rule.name].append(rule)
+    return rules
+
+
+def _few(problems: list[str]) -> tuple[str, ...]:
+    """Each sentence once, and not more of them than a person reads."""
+    once = list(dict.fromkeys(problems))
+    more = [f"{len(once) - MAX_PROBLEMS:,} more such remarks are left out."] if len(once) > MAX_PROBLEMS else []
+    return (*once[:MAX_PROBLEMS], *more)
 
 
 def _with_models(values: Mapping[Key, int]) -> dict[Key, int]:

@@ -3,6 +3,7 @@
 A line that cannot be read costs that line, not the scrape: what was wrong is told beside the samples.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -13,6 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families as parse_cla
 MAX_BYTES = 16 * 1024 * 1024  # vLLM 0.32 sends 52 KB; 300 times that is another kind of file
 MAX_SAMPLES = 200_000
 MAX_PROBLEMS = 20
+# What the parsers raise for a line that they do not understand, by fuzzing them; a number of 400 digits is no float.
+_UNREADABLE = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 
 class ExpositionError(ValueError):
@@ -32,12 +35,14 @@ class Sample:
 class Exposition:
     samples: tuple[Sample, ...]
     problems: tuple[str, ...]
+    unreadable: frozenset[str] = frozenset()  # canonical names of lines that could not be read: a part is missing
 
     @cached_property
     def names(self) -> frozenset[str]:
-        return frozenset(sample.name for sample in self.samples)
+        return self.unreadable.union(sample.name for sample in self.samples)
 
 
+_NAME = re.compile(r"\s*([A-Za-z_:][\w:.]*)", re.ASCII)
 _ONE_SPELLING = str.maketrans(":.", "__")
 
 
@@ -54,21 +59,21 @@ def parse(text: str) -> Exposition:
     """Every readable sample of `text`, in its order. Raises ExpositionError where it is too large or has none."""
     if len(text) > MAX_BYTES:
         raise ExpositionError(f"The metrics text has {len(text):,} characters; at most {MAX_BYTES:,} are read.")
-    samples, problems = _samples(text)
+    samples, problems, unreadable = _samples(text)
     if len(samples) > MAX_SAMPLES:
         raise ExpositionError(f"The metrics text has {len(samples):,} samples; at most {MAX_SAMPLES:,} are read.")
     if not samples:
         reason = f": {problems[0]}" if problems else "."
         raise ExpositionError(f"This is not a metrics text: no line could be read as a sample{reason}")
-    return Exposition(tuple(samples), tuple(problems))
+    return Exposition(tuple(samples), tuple(problems), frozenset(unreadable))
 
 
-def _samples(text: str) -> tuple[list[Sample], list[str]]:
+def _samples(text: str) -> tuple[list[Sample], list[str], set[str]]:
     """The whole text at once where it is well-formed; otherwise line by line, so that one bad line costs one line."""
     is_openmetrics = text.rstrip().endswith("# EOF")
     try:
-        return list(_families(text, is_openmetrics)), []
-    except (ValueError, KeyError, IndexError):
+        return list(_families(text, is_openmetrics)), [], set()
+    except _UNREADABLE:
         return _line_by_line(text, is_openmetrics)
 
 
@@ -78,18 +83,21 @@ def _families(text: str, is_openmetrics: bool) -> Iterable[Sample]:
             yield Sample(canonical_name(sample.name), sample.labels, float(sample.value))
 
 
-def _line_by_line(text: str, is_openmetrics: bool) -> tuple[list[Sample], list[str]]:
+def _line_by_line(text: str, is_openmetrics: bool) -> tuple[list[Sample], list[str], set[str]]:
     samples: list[Sample] = []
     problems: list[str] = []
+    unreadable: set[str] = set()
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         try:
             samples += _families(_without_exemplar(line) if is_openmetrics else line, is_openmetrics=False)
-        except (ValueError, KeyError, IndexError):
+        except _UNREADABLE:
             if len(problems) < MAX_PROBLEMS:
                 problems.append(f"line {number} is not a sample: {line[:80]!r}")
-    return samples, problems
+            if len(unreadable) < MAX_SAMPLES and (name := _NAME.match(line)):
+                unreadable.add(canonical_name(name[1]))
+    return samples, problems, unreadable
 
 
 def _without_exemplar(line: str) -> str:

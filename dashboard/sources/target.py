@@ -1,8 +1,25 @@
 """What has to be known to read one watched engine. Knows neither HTTP nor the database."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from dashboard.sources.rules import Adapter
+
+
+@dataclass(frozen=True)
+class Tls:
+    """`ca`: the authorities to trust instead of the system's, as PEM. Unchecked means that anybody may answer."""
+
+    ca: str = ""
+    is_unchecked: bool = False
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What lets us in: headers to send, secrets among them and never shown, and whom to trust."""
+
+    headers: Mapping[str, str] = field(repr=False)
+    tls: Tls
 
 
 @dataclass(frozen=True)
@@ -12,3 +29,5 @@ class Target:
     url: str
     kind: str
     typed: Adapter | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # secrets: never shown
+    tls: Tls = Tls()

@@ -181,7 +181,7 @@ def test_reading_a_source_now_shows_what_is_made_of_it_and_records_nothing(
 
 def test_a_source_that_does_not_answer_says_so_in_a_sentence(admin: Client, valkey: str, vllm: str) -> None:
     source = Source.objects.create(name="prod", url=f"{vllm}/nothing")
-    assert "127.0.0.1 answered 404; expected 200 and a metrics text." in trial(admin, source)
+    assert "127.0.0.1 answered 404; expected 200 and a text." in trial(admin, source)
 
 
 def test_reading_the_embedded_engines_without_valkey_says_so(admin: Client, settings: Any) -> None:
@@ -198,3 +198,58 @@ def test_reading_a_source_needs_a_post_and_the_right_to_change_it(admin: Client,
     assert admin.get(f"{LIST}{source.pk}/trial/").status_code == 403
     client.force_login(User.objects.create_user("grace", is_staff=True))
     assert client.post(f"{LIST}{source.pk}/trial/").status_code == 403
+
+
+class TestSecrets:
+    URL = "http://127.0.0.1:1/metrics"
+
+    def typed(self, **told: str) -> dict[str, str]:
+        return {"name": "prod", "kind": "auto", "url": self.URL, "interval_seconds": "10", "is_enabled": "on", **told}
+
+    def stored(self) -> Source:
+        return Source.objects.create(name="prod", url=self.URL, token="secret-token", headers="X-Org: secret-org")
+
+    def test_a_token_and_headers_are_kept_and_never_shown_again(self, admin: Client) -> None:
+        admin.post(f"{LIST}add/", self.typed(typed_token=" secret-token ", typed_headers="X-Org: secret-org"))
+        source = Source.objects.get()
+        assert (source.token, source.headers) == ("secret-token", "X-Org: secret-org")
+        for path in (LIST, f"{LIST}{source.pk}/change/", f"{LIST}{source.pk}/history/"):
+            assert "secret" not in admin.get(path).content.decode()
+
+    def test_saving_with_empty_fields_keeps_them_and_forgetting_removes_them(self, admin: Client) -> None:
+        source = self.stored()
+        admin.post(f"{LIST}{source.pk}/change/", self.typed(interval_seconds="20"))
+        source.refresh_from_db()
+        assert (source.token, source.headers, source.interval_seconds) == ("secret-token", "X-Org: secret-org", 20)
+        admin.post(f"{LIST}{source.pk}/change/", self.typed(forget="on"))
+        source.refresh_from_db()
+        assert (source.token, source.headers) == ("", "")
+
+    def test_a_stored_token_never_goes_to_another_server(self, admin: Client) -> None:
+        source = self.stored()
+        other = "http://127.0.0.1:2/metrics"
+        page = admin.post(f"{LIST}{source.pk}/change/", self.typed(url=other)).content.decode()
+        assert "The server changed: type its token" in page
+        source.refresh_from_db()
+        assert source.url == self.URL
+        admin.post(f"{LIST}{source.pk}/change/", self.typed(url=other, typed_token="new"))
+        source.refresh_from_db()
+        assert (source.url, source.token) == (other, "new")
+
+    @pytest.mark.parametrize(
+        ("told", "sentence"),
+        [
+            ({"typed_headers": "nonsense"}, "Line 1 is no header"),
+            ({"typed_token": "tökén"}, "printable ASCII characters only"),
+            ({"tls_ca": "my certificate"}, "This is no certificate; expected PEM"),
+        ],
+    )
+    def test_what_cannot_be_sent_or_trusted_is_refused(
+        self, admin: Client, told: dict[str, str], sentence: str
+    ) -> None:
+        assert sentence in admin.post(f"{LIST}add/", self.typed(**told)).content.decode()
+        assert not Source.objects.exists()
+
+    def test_the_embedded_source_has_none_of_it(self, admin: Client) -> None:
+        page = admin.get(f"{LIST}{ensure_embedded().pk}/change/").content.decode()
+        assert "typed_token" not in page

@@ -1,0 +1,74 @@
+"""A real HTTP server on a port of its own that answers what a test says, and remembers what it was sent."""
+
+import ssl
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Answer:
+    body: str | bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int = 200
+
+
+@dataclass
+class Served:
+    url: str
+    asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)  # path and headers of every request
+
+
+@contextmanager
+def serving(answer: Callable[[str], Answer], *, certificate: Path | None = None) -> Iterator[Served]:
+    """`answer` is given the path. With a `certificate` (PEM with its key) it speaks TLS."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            served.asked.append((self.path, dict(self.headers.items())))
+            found = answer(self.path)
+            body = found.body if isinstance(found.body, bytes) else found.body.encode()
+            self.send_response(found.status)
+            for name, value in {"Content-Length": str(len(body)), **found.headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 128
+
+        def handle_error(self, request: object, client_address: object) -> None:
+            """A client that hangs up is what the test wants."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    served = Served(f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_port}")
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    try:
+        yield served
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def self_signed(folder: Path) -> Path:
+    """A certificate for 127.0.0.1 with its key, in one PEM file, made by openssl."""
+    file = folder / "server.pem"
+    made = [
+        *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"),
+        *("-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(folder / "key.pem"), "-out", str(file)),
+    ]
+    subprocess.run(made, check=True, capture_output=True, timeout=60)
+    file.write_text(file.read_text() + (folder / "key.pem").read_text())
+    return file
