@@ -9,7 +9,17 @@ from django.template.response import TemplateResponse
 from dashboard.selectors.tier_states import panel
 
 # The order of a day's work; what is not named here comes after, by name.
-_MODEL_ORDER = ["TierSetting", "TierChange", "Source", "Mapping", "ApiKey", "Retention", "RequestLog", "Series"]
+_MODEL_ORDER = [
+    "TierSetting",
+    "TierChange",
+    "Source",
+    "Discovery",
+    "Mapping",
+    "ApiKey",
+    "Retention",
+    "RequestLog",
+    "Series",
+]
 
 
 class TierscopeAdminSite(admin.AdminSite):

@@ -7,8 +7,9 @@ from urllib.parse import urlsplit
 from django import forms
 from django.forms.models import BaseInlineFormSet
 
-from dashboard.models import Mapping, MappingRow, Source
+from dashboard.models import Discovery, Mapping, MappingRow, Source
 from dashboard.services.sources import check_mapping, check_not_ours, check_url, target_of
+from dashboard.sources.discovery import DiscoveryError, check_path
 from dashboard.sources.headers import parse_headers
 from dashboard.sources.http import fetch_target
 from dashboard.sources.typed import MAX_ROWS, overlaps, row_problem
@@ -67,13 +68,13 @@ class AccessForm(forms.ModelForm[Any]):
             ) from None
         return text
 
-    def take_secrets(self, instance: Any, url_before: str) -> None:
+    def take_secrets(self, instance: Any, url_before: str, url: str) -> None:
         """Puts what was typed on `instance`. Raises ValidationError: a stored secret never goes to another server."""
         data = self.cleaned_data
         if data.get("forget"):
             instance.token = instance.headers = ""
         typed = bool(data.get("typed_token") or data.get("typed_headers"))
-        if not typed and (instance.token or instance.headers) and _origin(url_before) != _origin(instance.url):
+        if not typed and (instance.token or instance.headers) and _origin(url_before) != _origin(url):
             raise forms.ValidationError(
                 "The server changed: type its token and headers, or have the stored ones forgotten.", code="moved"
             )
@@ -114,13 +115,59 @@ class SourceForm(AccessForm):
         wanted.token, wanted.headers = self.instance.token, self.instance.headers
         try:
             check_url(wanted.url)
-            check_mapping(wanted)
-            self.take_secrets(wanted, self.initial.get("url", ""))
+            check_mapping(wanted.kind, wanted.mapping)
+            self.take_secrets(wanted, self.initial.get("url", ""), wanted.url)
             if "url" in self.changed_data:
                 check_not_ours(target_of(wanted), fetch_target)
             self.instance.token, self.instance.headers = wanted.token, wanted.headers
         except forms.ValidationError as error:
             self.add_error(None, error)
+
+
+class DiscoveryForm(AccessForm):
+    class Meta:
+        model = Discovery
+        fields = [
+            *(
+                "name",
+                "kind",
+                "location",
+                "source_kind",
+                "mapping",
+                "interval_seconds",
+                "refresh_seconds",
+                "is_enabled",
+            ),
+            *_TLS,
+        ]
+        help_texts = {"name": "Its engines are called by it on pages: fleet → fleet-10.0.0.7-8000."}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        kinds = [choice for choice in Source.Kind.choices if choice[0] != Source.Kind.EMBEDDED]
+        self.fields["source_kind"] = forms.ChoiceField(label="Its engines are", choices=kinds)
+
+    def clean(self) -> dict[str, Any] | None:
+        data = super().clean() or self.cleaned_data
+        if not self.errors:
+            self._check(data)
+        return data
+
+    def _check(self, data: dict[str, Any]) -> None:
+        """The token goes to the list's server and to the engines: another list needs it typed again."""
+        try:
+            check_mapping(data["source_kind"], data["mapping"])
+            if data["kind"] == Discovery.Kind.FILE:
+                check_path(data["location"])
+            else:
+                check_url(data["location"])
+            self.take_secrets(self.instance, self.initial.get("location", ""), data["location"])
+        except DiscoveryError as error:
+            self.add_error("location", str(error))
+        except forms.ValidationError as error:
+            fields = {"url": "location"}
+            for name, problems in error.message_dict.items() if hasattr(error, "error_dict") else [(None, error)]:
+                self.add_error(fields.get(name, name) if name else None, problems)
 
 
 class MappingForm(forms.ModelForm[Mapping]):

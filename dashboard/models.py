@@ -10,7 +10,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from dashboard import tenants
-from dashboard.models_sources import Access, CacheTier, Mapping, MappingRow, Source
+from dashboard.models_sources import Access, CacheTier, Discovery, EngineKind, Mapping, MappingRow, Source
 from dashboard.tier_modes import MAX_STORE_AFTER_HITS
 
 __all__ = [
@@ -19,6 +19,8 @@ __all__ = [
     "Bucket",
     "CacheTier",
     "CounterState",
+    "Discovery",
+    "EngineKind",
     "EngineRun",
     "Mapping",
     "MappingRow",

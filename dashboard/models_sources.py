@@ -4,6 +4,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator, RegexVa
 from django.db import models
 from django.utils import timezone
 
+_NAME = RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+
 
 class CacheTier(models.TextChoices):
     GPU = "gpu", "GPU"
@@ -87,24 +89,66 @@ class Access(models.Model):
         abstract = True
 
 
+class EngineKind(models.TextChoices):
+    """What a text is read as. The embedded engines' is never chosen by a person."""
+
+    EMBEDDED = "embedded", "Embedded engines"
+    AUTO = "auto", "Detect"
+    TIERSCOPE = "tierscope", "Tierscope"
+    VLLM = "vllm", "vLLM 0.32 or newer"
+    VLLM_OLD = "vllm_old", "vLLM before 0.32"
+    SGLANG = "sglang", "SGLang"
+    LMCACHE_MP = "lmcache_mp", "LMCache multi-process"
+    LMCACHE = "lmcache", "LMCache in-process"
+    KVBM = "kvbm", "NVIDIA Dynamo KVBM"
+    TRTLLM = "trtllm", "TensorRT-LLM"
+    LLAMACPP = "llamacpp", "llama.cpp server"
+    MAPPING = "mapping", "Something else: by a mapping"
+
+
+class Discovery(Access):
+    """A list of targets that somebody else keeps: sources come and go with it."""
+
+    class Kind(models.TextChoices):
+        FILE = "file", "File (Prometheus file_sd)"
+        HTTP = "http", "HTTP (Prometheus http_sd)"
+
+    name = models.CharField(max_length=32, unique=True, validators=[_NAME])
+    kind = models.CharField(max_length=8, choices=Kind, default=Kind.FILE)
+    location = models.CharField(
+        max_length=500,
+        help_text="A path like /etc/targets/*.json (JSON or YAML) on the worker's machine, or an address.",
+    )
+    source_kind = models.CharField("its engines are", max_length=16, choices=EngineKind, default=EngineKind.AUTO)
+    mapping = models.ForeignKey(Mapping, null=True, blank=True, on_delete=models.PROTECT, related_name="discoveries")
+    interval_seconds = models.PositiveIntegerField(
+        "read engines every", default=10, validators=[MinValueValidator(1), MaxValueValidator(3600)]
+    )
+    refresh_seconds = models.PositiveIntegerField(
+        "read the list every", default=60, validators=[MinValueValidator(5), MaxValueValidator(86_400)]
+    )
+    is_enabled = models.BooleanField("read it", default=True)
+    due_at = models.DateTimeField(default=timezone.now, editable=False)
+    last_tried_at = models.DateTimeField(null=True, editable=False)
+    last_ok_at = models.DateTimeField(null=True, editable=False)
+    last_num_targets = models.PositiveIntegerField(null=True, editable=False)
+    last_error = models.TextField(blank=True, editable=False)
+
+    class Meta(Access.Meta):
+        abstract = False
+        ordering = ["name"]
+        verbose_name_plural = "discoveries"
+
+    def __str__(self) -> str:
+        return self.name
+
+
 class Source(Access):
     """Where one or more engines' numbers are read from."""
 
-    class Kind(models.TextChoices):
-        EMBEDDED = "embedded", "Embedded engines"
-        AUTO = "auto", "Detect"
-        TIERSCOPE = "tierscope", "Tierscope"
-        VLLM = "vllm", "vLLM 0.32 or newer"
-        VLLM_OLD = "vllm_old", "vLLM before 0.32"
-        SGLANG = "sglang", "SGLang"
-        LMCACHE_MP = "lmcache_mp", "LMCache multi-process"
-        LMCACHE = "lmcache", "LMCache in-process"
-        KVBM = "kvbm", "NVIDIA Dynamo KVBM"
-        TRTLLM = "trtllm", "TensorRT-LLM"
-        LLAMACPP = "llamacpp", "llama.cpp server"
-        MAPPING = "mapping", "Something else: by a mapping"
+    Kind = EngineKind
 
-    name = models.CharField(max_length=64, unique=True, validators=[RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")])
+    name = models.CharField(max_length=64, unique=True, validators=[_NAME])
     kind = models.CharField(max_length=16, choices=Kind, default=Kind.AUTO)
     # No URLField: its validator refuses hosts without a dot, which is how containers call each other (http://vllm:8000).
     url = models.CharField("URL", max_length=200, blank=True, help_text="Empty for the embedded engines.")
@@ -119,6 +163,10 @@ class Source(Access):
     interval_seconds = models.PositiveIntegerField(
         default=10, validators=[MinValueValidator(1), MaxValueValidator(3600)]
     )
+    discovery = models.ForeignKey(
+        Discovery, null=True, editable=False, on_delete=models.SET_NULL, related_name="sources"
+    )
+    gone_at = models.DateTimeField(null=True, editable=False, help_text="Since when its discovery does not list it.")
     is_enabled = models.BooleanField(default=True)
     due_at = models.DateTimeField(
         default=timezone.now, editable=False, help_text="The next scrape; while one runs, when its claim ends."

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from dashboard import valkey
 from dashboard.batches import batched
-from dashboard.services import logins, recording, retention, sources
+from dashboard.services import discovery, logins, recording, retention, sources
 
 
 @shared_task(name="dashboard.tasks.record_due", queue="default", expires=5)
@@ -25,6 +25,13 @@ def record_due() -> int:
     for together in batched(watched, recording.MAX_TOGETHER):
         record_sources.delay(source_ids=together)
     return len(due)
+
+
+@shared_task(name="dashboard.tasks.discover_due", queue="default", expires=30)
+def discover_due() -> int:
+    """Reads every list of targets whose time has come; how many were read."""
+    now = timezone.now()
+    return sum(discovery.refresh(pk, now=now) is not None for pk in discovery.due_ids(now))
 
 
 @shared_task(name="dashboard.tasks.record_source", queue="default", expires=10)

@@ -25,7 +25,7 @@ from dashboard.zone import in_words
 
 _TYPED = ("name", "kind", "mapping", "url", "interval_seconds", "is_enabled")
 _OF_WATCHED = ("mapping", "url")
-_ACCESS = ("typed_token", "typed_headers", "forget", "tls_ca", "tls_is_unchecked")
+ACCESS = ("typed_token", "typed_headers", "forget", "tls_ca", "tls_is_unchecked")
 _HEALTH = ("state", "last_tried", "last_read", "took", "samples", "remarks")
 
 
@@ -33,6 +33,9 @@ _HEALTH = ("state", "last_tried", "last_read", "took", "samples", "remarks")
 class SourceAdmin(admin.ModelAdmin[Source]):
     form = SourceForm
     list_display = ["name", "state", "kind", "url", "every", "last_tried", "took", "samples"]
+    list_filter = ["kind", "discovery"]
+    search_fields = ["name", "url"]
+    list_select_related = ["discovery"]
     change_form_template = "admin/dashboard/source/change_form.html"
 
     def get_readonly_fields(self, request: HttpRequest, obj: Source | None = None) -> tuple[str, ...]:
@@ -41,7 +44,7 @@ class SourceAdmin(admin.ModelAdmin[Source]):
 
     def get_fieldsets(self, request: HttpRequest, obj: Source | None = None) -> Any:
         """There is nothing to say yet about a source that is being added; the embedded engines have no address."""
-        access = ("Token, headers, certificates", {"fields": _ACCESS, "classes": ["collapse"]})
+        access = ("Token, headers, certificates", {"fields": ACCESS, "classes": ["collapse"]})
         if obj is None:
             return [(None, {"fields": _TYPED}), access]
         typed = [name for name in _TYPED if name not in _OF_WATCHED or obj.kind != Source.Kind.EMBEDDED]

@@ -12,7 +12,7 @@ _INTERVALS_UNTIL_STALE = 3
 
 class SourceState(StrEnum):
     """up: read within its last intervals; failing: the newest try went wrong; stale: nobody tried; new: not tried yet;
-    off: switched off by an admin.
+    off: switched off by an admin; gone: its discovery does not list it any more.
     """
 
     UP = "up"
@@ -20,6 +20,7 @@ class SourceState(StrEnum):
     STALE = "stale"
     NEW = "new"
     OFF = "off"
+    GONE = "gone"
 
 
 NOT_READ = frozenset({SourceState.FAILING, SourceState.STALE, SourceState.NEW})
@@ -28,6 +29,8 @@ NOT_READ = frozenset({SourceState.FAILING, SourceState.STALE, SourceState.NEW})
 def state_of(source: Source, now: datetime) -> SourceState:
     if not source.is_enabled:
         return SourceState.OFF
+    if source.gone_at is not None:
+        return SourceState.GONE
     patience = timedelta(seconds=_INTERVALS_UNTIL_STALE * source.interval_seconds)
     if source.last_ok_at is not None and now - source.last_ok_at <= patience:
         return SourceState.UP
@@ -47,6 +50,8 @@ def describe(source: Source, now: datetime) -> str:
         return "Not tried yet: the worker reads it within seconds."
     if state is SourceState.OFF:
         return f"Switched off; {read}."
+    if state is SourceState.GONE and source.gone_at is not None:
+        return f"Not listed by its discovery since {ago((now - source.gone_at).total_seconds())}; {read}."
     return f"{_capital(read)}."
 
 

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 import redis
 from django.db import transaction
+from django.db.models import Q
 
 from dashboard import valkey
 from dashboard.models import EngineRun, Source
@@ -40,7 +41,7 @@ Readings = tuple[list[Reading], list[str]]  # what was read, and sentences about
 
 def due_source_ids(now: datetime) -> list[int]:
     """Whose time has come, the longest overdue first."""
-    rows = Source.objects.filter(is_enabled=True).exclude(due_at__gt=now, due_at__lte=now + _SOON)
+    rows = Source.objects.filter(_IS_READ).exclude(due_at__gt=now, due_at__lte=now + _SOON)
     told = rows.order_by("due_at").values_list("pk", "due_at", "interval_seconds")
     return [pk for pk, due_at, interval_seconds in told if _is_due(due_at, interval_seconds, now)]
 
@@ -50,12 +51,13 @@ def _is_due(due_at: datetime, interval_seconds: int, now: datetime) -> bool:
     return due_at <= now or due_at > now + max(_SOON, timedelta(seconds=interval_seconds + 1))
 
 
+_IS_READ = Q(is_enabled=True, gone_at=None)
 _SOON = timedelta(seconds=CLAIM_SECONDS + 1)
 
 
 def claim(source_id: int, now: datetime) -> Source | None:
     """The source, if this caller is the one that scrapes it now; None where it is not due or another was first."""
-    source = Source.objects.filter(pk=source_id, is_enabled=True).first()
+    source = Source.objects.filter(_IS_READ, pk=source_id).select_related("mapping", "discovery").first()
     if source is None or not _is_due(source.due_at, source.interval_seconds, now):
         return None
     token = now + timedelta(seconds=CLAIM_SECONDS)

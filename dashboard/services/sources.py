@@ -7,7 +7,7 @@ import redis
 from django.core.exceptions import ValidationError
 
 from dashboard import valkey
-from dashboard.models import Access, Mapping, Source
+from dashboard.models import Access, Discovery, Mapping, Source
 from dashboard.sources.exposition import ExpositionError, parse
 from dashboard.sources.headers import parse_headers, with_token
 from dashboard.sources.http import ScrapeError, fetch_target
@@ -44,7 +44,7 @@ def add_source(
     """Watches one more engine. Raises ValidationError with sentences for a person."""
     source = Source(name=name, url=url, kind=kind, interval_seconds=interval_seconds, mapping=mapping, due_at=now)
     check_url(url)
-    check_mapping(source)
+    check_mapping(kind, mapping)
     source.full_clean()
     check_not_ours(target_of(source), fetch_text or fetch_target)
     source.save()
@@ -54,8 +54,14 @@ def add_source(
 def target_of(source: Source) -> Target:
     """All that has to be known to read it."""
     typed = typed_adapter(source.mapping) if source.kind == Source.Kind.MAPPING and source.mapping else None
-    access = access_of(source)
+    access = access_of(_owner(source))
     return Target(url=source.url, kind=source.kind, typed=typed, headers=access.headers, tls=access.tls)
+
+
+def _owner(source: Source) -> Access:
+    """Whose token is sent to an engine. That for a list's server is not: the list would choose who is shown it."""
+    discovery = source.discovery
+    return discovery if discovery and discovery.kind == Discovery.Kind.FILE else source
 
 
 def access_of(access: Access) -> Allowed:
@@ -73,11 +79,11 @@ def typed_adapter(mapping: Mapping) -> Adapter:
     )
 
 
-def check_mapping(source: Source) -> None:
-    """Raises ValidationError unless exactly the sources that are read by a mapping have one."""
-    if (source.kind == Source.Kind.MAPPING) != (source.mapping is not None):
-        wanted = "Choose a mapping" if source.mapping is None else "Leave the mapping empty"
-        raise ValidationError({"mapping": f"{wanted}: the kind is “{source.get_kind_display()}”."})
+def check_mapping(kind: str, mapping: Mapping | None) -> None:
+    """Raises ValidationError unless exactly what is read by a mapping has one."""
+    if (kind == Source.Kind.MAPPING) != (mapping is not None):
+        wanted = "Choose a mapping" if mapping is None else "Leave the mapping empty"
+        raise ValidationError({"mapping": f"{wanted}: the kind is “{Source.Kind(kind).label}”."})
 
 
 def start_over(source: Source) -> None:

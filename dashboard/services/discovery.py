@@ -1,0 +1,112 @@
+"""Lets fleets come and go by themselves: reads lists of targets and makes sources of them. Scrapes no engine.
+
+A list that cannot be read changes nothing. A target that is not listed any more is gone: its source is not read, keeps
+its series, and goes on when it is listed again.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from dashboard.models import Discovery, Source
+from dashboard.services.sources import access_of
+from dashboard.sources.discovery import DiscoveryError, Found, found, read_files, source_name
+from dashboard.sources.http import ScrapeError, fetch
+
+CLAIM_SECONDS = 60
+_ERROR_LENGTH = 1000
+_BATCH = 200
+
+ReadList = Callable[[Discovery], str]
+
+
+@dataclass(frozen=True)
+class Changed:
+    """How many sources came, were back, and went."""
+
+    come: int = 0
+    back: int = 0
+    gone: int = 0
+
+
+def read_list(discovery: Discovery) -> str:
+    """The list as JSON. Raises DiscoveryError or ScrapeError."""
+    if discovery.kind == Discovery.Kind.FILE:
+        return read_files(discovery.location)
+    access = access_of(discovery)
+    return fetch(discovery.location, headers=access.headers, tls=access.tls, accept="application/json")
+
+
+def due_ids(now: datetime) -> list[int]:
+    due = Discovery.objects.filter(is_enabled=True, due_at__lte=now)
+    return list(due.order_by("due_at").values_list("pk", flat=True))
+
+
+def refresh(discovery_id: int, *, now: datetime, read: ReadList = read_list) -> Changed | None:
+    """Reads one due list and changes its sources; None where it is not due, another was first, or it cannot be read."""
+    discovery = _claim(discovery_id, now)
+    if discovery is None:
+        return None
+    try:
+        targets = found(read(discovery))
+    except (DiscoveryError, ScrapeError) as error:
+        _finish(discovery, now, last_error=str(error)[:_ERROR_LENGTH])
+        return None
+    with transaction.atomic():
+        if not _finish(discovery, now, last_error="", last_ok_at=now, last_num_targets=len(targets)):
+            return None
+        return _change(discovery, targets, now)
+
+
+def _claim(discovery_id: int, now: datetime) -> Discovery | None:
+    discovery = Discovery.objects.filter(pk=discovery_id, is_enabled=True, due_at__lte=now).first()
+    if discovery is None:
+        return None
+    token = now + timedelta(seconds=CLAIM_SECONDS)
+    if not Discovery.objects.filter(pk=discovery_id, due_at=discovery.due_at).update(due_at=token):
+        return None
+    discovery.due_at = token
+    return discovery
+
+
+def _finish(discovery: Discovery, now: datetime, **told: object) -> bool:
+    """Ends the claim; False where it is no longer ours."""
+    next_at = now + timedelta(seconds=discovery.refresh_seconds)
+    mine = Discovery.objects.filter(pk=discovery.pk, due_at=discovery.due_at)
+    return bool(mine.update(due_at=next_at, last_tried_at=now, **told))
+
+
+def _change(discovery: Discovery, targets: list[Found], now: datetime) -> Changed:
+    known = {source.url: source for source in discovery.sources.all()}
+    listed = {target.url for target in targets}
+    back = [source.pk for url, source in known.items() if url in listed and source.gone_at]
+    gone = [source.pk for url, source in known.items() if url not in listed and not source.gone_at]
+    Source.objects.filter(pk__in=back).update(gone_at=None, due_at=now)
+    Source.objects.filter(pk__in=gone).update(gone_at=now)
+    discovery.sources.update(
+        kind=discovery.source_kind, mapping=discovery.mapping, interval_seconds=discovery.interval_seconds
+    )
+    come = _new(discovery, [target for target in targets if target.url not in known], now)
+    return Changed(come=len(come), back=len(back), gone=len(gone))
+
+
+def _new(discovery: Discovery, targets: list[Found], now: datetime) -> list[Source]:
+    taken = set(Source.objects.values_list("name", flat=True))
+    sources = []
+    for target in targets:
+        name = source_name(discovery.name, target, taken)
+        taken.add(name)
+        sources.append(
+            Source(
+                name=name,
+                url=target.url,
+                kind=discovery.source_kind,
+                mapping=discovery.mapping,
+                interval_seconds=discovery.interval_seconds,
+                discovery=discovery,
+                due_at=now,
+            )
+        )
+    return Source.objects.bulk_create(sources, batch_size=_BATCH)

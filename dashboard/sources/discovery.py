@@ -1,0 +1,124 @@
+"""Reads lists of targets in Prometheus' own formats: file_sd (JSON or YAML) and http_sd (JSON). Stores nothing.
+
+https://prometheus.io/docs/prometheus/latest/configuration/configuration/ (file_sd_config, http_sd_config): groups,
+`{"targets": ["host:port"], "labels": {…}}`. Of the labels those count that say where the metrics are.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import yaml
+
+MAX_TARGETS = 2_000
+MAX_FILE_BYTES = 4 * 1024 * 1024
+MAX_FILES = 100
+MAX_URL = 200
+_NAME_LENGTH = 64
+_SUFFIXES = (".json", ".yml", ".yaml")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?")
+_PARAM = "__param_"
+
+
+class DiscoveryError(ValueError):
+    """The list as a whole cannot be used; the message is one sentence and repeats nothing of what was read."""
+
+
+@dataclass(frozen=True, order=True)
+class Found:
+    """One target: where its metrics are, and what it is called (`instance`, else its address)."""
+
+    url: str
+    name: str
+
+
+def read_files(pattern: str) -> str:
+    """The targets of every file that fits, as one JSON text. The last part of the path may have a *."""
+    path = Path(pattern)
+    files = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
+    if not files or len(files) > MAX_FILES:
+        raise DiscoveryError(f"{len(files)} files are called so; expected 1 to {MAX_FILES}.")
+    groups: list[Any] = []
+    for file in files:
+        groups += _groups(_file(file), "json" if file.suffix == ".json" else "yaml", file.name)
+    return json.dumps(groups)
+
+
+def check_path(pattern: str) -> None:
+    """Raises DiscoveryError unless it is an absolute path of lists of targets, as Prometheus has them."""
+    path = Path(pattern)
+    if not path.is_absolute() or path.suffix not in _SUFFIXES or "*" in str(path.parent):
+        raise DiscoveryError("Enter an absolute path that ends in .json, .yml or .yaml, like /etc/targets/*.json.")
+
+
+def found(text: str, *, is_json: bool = True) -> list[Found]:
+    """Every target once, by address. Raises DiscoveryError; one bad target spoils the list, so that nothing goes by
+    mistake."""
+    by_url: dict[str, Found] = {}
+    for number, group in enumerate(_groups(text, "json" if is_json else "yaml", "The list"), start=1):
+        for target in _targets(group, number):
+            by_url.setdefault(target.url, target)
+            if len(by_url) > MAX_TARGETS:
+                raise DiscoveryError(f"The list has more than {MAX_TARGETS:,} targets, the most that are watched.")
+    return sorted(by_url.values())
+
+
+def source_name(prefix: str, target: Found, taken: Set[str]) -> str:
+    """A name for pages: "fleet-10.0.0.7-8000"; with a short hash of its address where it is too long or taken."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{prefix}-{target.name}").strip("-")
+    if len(plain) <= _NAME_LENGTH and plain not in taken:
+        return plain
+    return f"{plain[: _NAME_LENGTH - 9]}-{hashlib.sha256(target.url.encode()).hexdigest()[:8]}"
+
+
+def _file(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise DiscoveryError(f"{file.name} cannot be read ({error.strerror}).") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise DiscoveryError(f"{file.name} has more than {MAX_FILE_BYTES // 2**20} MiB, the most that is read.")
+    return data.decode("utf-8", errors="replace")
+
+
+_LOADERS: Mapping[str, Callable[[str], Any]] = {"json": json.loads, "yaml": yaml.safe_load}
+
+
+def _groups(text: str, form: str, name: str) -> list[Any]:
+    try:
+        told = _LOADERS[form](text)
+    except (ValueError, yaml.YAMLError, RecursionError):
+        raise DiscoveryError(f"{name} is no {form.upper()}.") from None
+    if told is None and form == "yaml":
+        return []
+    if not isinstance(told, list):
+        raise DiscoveryError(f'{name} is no list of groups; expected [{{"targets": ["host:port"], "labels": {{}}}}].')
+    return told
+
+
+def _targets(group: Any, number: int) -> Iterator[Found]:
+    labels = group.get("labels") or {} if isinstance(group, dict) else None
+    targets = group.get("targets") if isinstance(group, dict) else None
+    if not isinstance(targets, list) or not isinstance(labels, dict):
+        raise DiscoveryError(f'Group {number} is none; expected {{"targets": ["host:port"], "labels": {{}}}}.')
+    for target in targets:
+        if not isinstance(target, str) or not _HOST.fullmatch(target):
+            raise DiscoveryError(f"Group {number} has a target that is no host:port.")
+        yield _found(target, {str(name): str(value) for name, value in labels.items()}, number)
+
+
+def _found(address: str, labels: Mapping[str, str], number: int) -> Found:
+    scheme, path = labels.get("__scheme__", "http"), labels.get("__metrics_path__", "/metrics")
+    if scheme not in ("http", "https") or not path.startswith("/"):
+        raise DiscoveryError(f"Group {number}: __scheme__ is http or https, and __metrics_path__ starts with a slash.")
+    asked = urlencode({name.removeprefix(_PARAM): value for name, value in labels.items() if name.startswith(_PARAM)})
+    url = f"{scheme}://{address}{path}" + (f"?{asked}" if asked else "")
+    if len(url) > MAX_URL or not url.isprintable():
+        raise DiscoveryError(f"Group {number}: an address has more than {MAX_URL} characters, or odd ones.")
+    return Found(url, labels.get("instance") or address)
