@@ -25,7 +25,7 @@ def run() -> Iterator[Result]:
     with tempfile.TemporaryDirectory(prefix="tierscope-bench-") as folder:
         stack = Stack(Path(folder))
         try:
-            stack.start(240)
+            stack.start()
             pairs = _measure(stack)
         finally:
             stack.stop()

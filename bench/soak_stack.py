@@ -26,7 +26,7 @@ def soak(seconds: float) -> Iterable[Result]:
     with tempfile.TemporaryDirectory(prefix="tierscope-soak-") as folder:
         stack = Stack(Path(folder), names=("valkey", "web", "engine", "worker"), env=SMALL_TIERS)
         try:
-            stack.start(180)
+            stack.start()
             yield from _soak(stack, seconds)
         finally:
             stack.stop()

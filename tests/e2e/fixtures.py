@@ -19,7 +19,7 @@ def live_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Web, engine worker with SmolLM2, worker with beat, Valkey. Shared by the session: leave it as you found it."""
     stack = Stack(tmp_path_factory.mktemp("live"), names=("valkey", "web", "engine", "worker"), env=SMALL_TIERS)
     try:
-        stack.start(120)
+        stack.start()
         yield stack
     finally:
         stack.stop()

@@ -14,12 +14,17 @@ from typing import Any, TypeVar
 import httpx
 import redis
 
+from tests.model_cache import MODEL_CACHE
+
 ROOT = Path(__file__).parents[2]
 T = TypeVar("T")
 
 
 class Stack:
-    """Processes by their names in the Procfile. `engine_app` replaces the engine worker's Celery application."""
+    """Processes by their names in the Procfile. `engine_app` replaces the engine worker's Celery application.
+
+    Without it the engine finds its model unpacked from the second stack on.
+    """
 
     def __init__(
         self,
@@ -45,9 +50,12 @@ class Stack:
             **(env or {}),
         }
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        if engine_app is None and not (home / "models").exists():
+            MODEL_CACHE.mkdir(mode=0o700, exist_ok=True)
+            (home / "models").symlink_to(MODEL_CACHE)
 
     # -- life --------------------------------------------------------------------------------------------------------
-    def start(self, seconds: float = 60) -> None:
+    def start(self, seconds: float = 240) -> None:
         """Returns when /healthz says that everything is up."""
         self.manage("firstrun")
         for name in self._names:

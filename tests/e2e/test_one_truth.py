@@ -34,7 +34,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     sizes = sizes_in_env(SIZES) | {"TIERSCOPE_REMOTE_BYTES": str(sum(SIZES.values()) * FILE_BYTES)}
     stack = Stack(tmp_path_factory.mktemp("truth"), names=("valkey", "web", "engine", "worker"), env=sizes)
     try:
-        stack.start(120)
+        stack.start()
         yield stack
     finally:
         stack.stop()

@@ -78,7 +78,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     sizes = sizes_in_env(SIZES) | {"TIERSCOPE_REMOTE_BYTES": "0"}
     stack = Stack(tmp_path_factory.mktemp("tiers"), names=("valkey", "web", "engine", "worker"), env=sizes)
     try:
-        stack.start(120)
+        stack.start()
         client = stack.openai()
         model = client.models.list().data[0].id
         for prompt in conversations(11, NUM_REQUESTS):

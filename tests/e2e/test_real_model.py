@@ -27,7 +27,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     sizes = {"TIERSCOPE_GPU_BYTES": "48 MiB", "TIERSCOPE_CPU_BYTES": "32 MiB", "TIERSCOPE_DISK_BYTES": "256 MiB"}
     stack = Stack(tmp_path_factory.mktemp("real"), env=sizes)
     try:
-        stack.start(180)
+        stack.start()
         yield stack
     finally:
         stack.stop()

@@ -21,7 +21,7 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Its own Valkey has the blocks, as it is without any variable."""
     stack = Stack(tmp_path_factory.mktemp("one"), env=SIZES)
     try:
-        stack.start(180)
+        stack.start()
         yield stack
     finally:
         stack.stop()
@@ -32,7 +32,7 @@ def other(one: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stac
     url = f"unix://{quote(str(one.home / 'valkey.sock'))}?db=1"
     stack = Stack(tmp_path_factory.mktemp("other"), env=SIZES | {"TIERSCOPE_REMOTE_URL": url})
     try:
-        stack.start(180)
+        stack.start()
         yield stack
     finally:
         stack.stop()

@@ -1,15 +1,10 @@
-"""The bundled model, loaded once a session. Its unpacked weights are kept between sessions."""
-
-import os
-import tempfile
-from pathlib import Path
+"""The bundled model, loaded once a session."""
 
 import pytest
 import torch
 
 from engine.loader import LoadedModel, load
-
-MODEL_CACHE = Path(tempfile.gettempdir()) / f"tierscope-tests-{os.getuid()}"
+from tests.model_cache import MODEL_CACHE
 
 
 @pytest.fixture(scope="session")
