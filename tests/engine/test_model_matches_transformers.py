@@ -12,8 +12,8 @@ from engine.config import ModelConfig, RopeScaling
 from engine.loader import LoadedModel, bundled
 from engine.model import LlamaModel
 from engine.weights import fuse
-from tests.model_cache import MODEL_CACHE
 from tests.engine.factories import empty_kv, one_sequence, tiny_config, tiny_tensors
+from tests.model_cache import MODEL_CACHE
 
 TEXT = "The sea was calm that morning, and 1234 gulls sat on the old pier as if they were waiting for someone. " * 3
 VARIANTS = {
