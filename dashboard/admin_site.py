@@ -15,6 +15,7 @@ _MODEL_ORDER = [
     "Source",
     "Discovery",
     "Mapping",
+    "Backfill",
     "ApiKey",
     "Retention",
     "RequestLog",

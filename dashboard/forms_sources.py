@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 from django import forms
 from django.forms.models import BaseInlineFormSet
 
-from dashboard.models import Discovery, Mapping, MappingRow, Source
+from dashboard.models import Backfill, Discovery, Mapping, MappingRow, Source
+from dashboard.services.backfill import check
 from dashboard.services.sources import check_mapping, check_not_ours, check_url, target_of
 from dashboard.sources.discovery import DiscoveryError, check_path
 from dashboard.sources.headers import parse_headers
@@ -15,6 +16,7 @@ from dashboard.sources.http import fetch_target
 from dashboard.sources.typed import MAX_ROWS, overlaps, row_problem
 
 _TLS = ("tls_ca", "tls_is_unchecked")
+_STRETCH = ("source", "url", "selector", "start_at", "end_at", "step_seconds")
 
 
 class AccessForm(forms.ModelForm[Any]):
@@ -168,6 +170,24 @@ class DiscoveryForm(AccessForm):
             fields = {"url": "location"}
             for name, problems in error.message_dict.items() if hasattr(error, "error_dict") else [(None, error)]:
                 self.add_error(fields.get(name, name) if name else None, problems)
+
+
+class BackfillForm(AccessForm):
+    class Meta:
+        model = Backfill
+        fields = [*_STRETCH, *_TLS]
+        labels = {"start_at": "From", "end_at": "To", "step_seconds": "Step"}
+        help_texts = {"step_seconds": "Seconds between two looks, 10 to 3600. 60 suits most."}
+
+    def clean(self) -> dict[str, Any] | None:
+        data = super().clean() or self.cleaned_data
+        if not self.errors:
+            self.take_secrets(self.instance, data["url"], data["url"])
+            try:
+                check(Backfill(**{name: data[name] for name in _STRETCH}))
+            except forms.ValidationError as error:
+                self.add_error(None, error)
+        return data
 
 
 class MappingForm(forms.ModelForm[Mapping]):

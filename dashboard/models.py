@@ -10,12 +10,13 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from dashboard import tenants
-from dashboard.models_sources import Access, CacheTier, Discovery, EngineKind, Mapping, MappingRow, Source
+from dashboard.models_sources import Access, Backfill, CacheTier, Discovery, EngineKind, Mapping, MappingRow, Source
 from dashboard.tier_modes import MAX_STORE_AFTER_HITS
 
 __all__ = [
     "Access",
     "ApiKey",
+    "Backfill",
     "Bucket",
     "CacheTier",
     "CounterState",

@@ -172,6 +172,7 @@ class Source(Access):
         default=timezone.now, editable=False, help_text="The next scrape; while one runs, when its claim ends."
     )
     last_scraped_at = models.DateTimeField(null=True, editable=False)
+    first_ok_at = models.DateTimeField(null=True, editable=False, help_text="Before it, history may be imported.")
     last_ok_at = models.DateTimeField(null=True, editable=False)
     last_duration_seconds = models.FloatField(null=True, editable=False)
     last_num_samples = models.PositiveIntegerField(null=True, editable=False)
@@ -183,3 +184,38 @@ class Source(Access):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Backfill(Access):
+    """One stretch of a source's history that is imported from a Prometheus; `state` is what increases go on from."""
+
+    source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="backfills")
+    url = models.CharField("Prometheus", max_length=200, help_text="Its address, like http://prometheus:9090.")
+    selector = models.CharField(
+        max_length=500, help_text='Which of its series are this engine\'s, like {instance="gpu-7:8000"}.'
+    )
+    start_at = models.DateTimeField()
+    end_at = models.DateTimeField()
+    step_seconds = models.PositiveIntegerField(default=60, validators=[MinValueValidator(10), MaxValueValidator(3600)])
+    cursor_at = models.DateTimeField(editable=False, help_text="Until when it is imported.")
+    claimed_until = models.DateTimeField(editable=False)
+    num_samples = models.PositiveBigIntegerField(default=0, editable=False)
+    state = models.JSONField(default=list, editable=False)
+    last_error = models.TextField(blank=True, editable=False)
+
+    class Meta(Access.Meta):
+        abstract = False
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.start_at:%Y-%m-%d %H:%M} to {self.end_at:%Y-%m-%d %H:%M} UTC"
+
+    @property
+    def is_done(self) -> bool:
+        return self.cursor_at >= self.end_at
+
+    @property
+    def share(self) -> float:
+        """How much of it is imported, 0 to 1."""
+        whole = (self.end_at - self.start_at).total_seconds()
+        return min(1.0, (self.cursor_at - self.start_at).total_seconds() / whole) if whole > 0 else 1.0

@@ -3,6 +3,7 @@
 The engine's own tasks are in engine_tasks.py. Every task may run twice or be lost: sources are claimed, expiry resumes.
 """
 
+from datetime import timedelta
 from typing import Any
 
 from celery import shared_task
@@ -11,7 +12,7 @@ from django.utils import timezone
 
 from dashboard import valkey
 from dashboard.batches import batched
-from dashboard.services import discovery, logins, recording, retention, sources
+from dashboard.services import backfill, discovery, logins, recording, retention, sources
 
 
 @shared_task(name="dashboard.tasks.record_due", queue="default", expires=5)
@@ -32,6 +33,17 @@ def discover_due() -> int:
     """Reads every list of targets whose time has come; how many were read."""
     now = timezone.now()
     return sum(discovery.refresh(pk, now=now) is not None for pk in discovery.due_ids(now))
+
+
+@shared_task(name="dashboard.tasks.backfill_due", queue="default", expires=10)
+def backfill_due() -> int:
+    """Goes on with the oldest import of history for some seconds; how many pieces were imported."""
+    ends_at = timezone.now() + timedelta(seconds=backfill.TURN_SECONDS)
+    num_pieces = 0
+    for pk in backfill.unfinished_ids(timezone.now())[:1]:
+        while timezone.now() < ends_at and backfill.advance(pk, now=timezone.now()):
+            num_pieces += 1
+    return num_pieces
 
 
 @shared_task(name="dashboard.tasks.record_source", queue="default", expires=10)

@@ -25,9 +25,14 @@ class Amount:
 Place = tuple[int, int, int]  # series_id, resolution, start_at
 
 
-def add_amounts(amounts: Iterable[Amount]) -> None:
-    """One read and one upsert for all of them. Must run inside a transaction."""
+def add_amounts(amounts: Iterable[Amount], oldest: Mapping[int, int] | None = None) -> None:
+    """One read and one upsert for all of them. Must run inside a transaction.
+
+    `oldest`: resolution → the first start that is still kept; what is older is left out of that resolution only.
+    """
     sums = _by_place(amounts)
+    if oldest:
+        sums = {place: sum_ for place, sum_ in sums.items() if place[2] >= oldest[place[1]]}
     if not sums:
         return
     present = _present(sums.keys())

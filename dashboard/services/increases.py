@@ -42,7 +42,7 @@ def take_increases(source: Source, run: EngineRun, reading: Reading, *, is_first
     }
     CounterState.objects.filter(run=run, series_id__in=renamed.values()).delete()  # the old name may come back
     _store_states(run, {ids[key]: value for key, value in reading.counters.items()}, states)
-    return Counters(_with_derived(reading, grown), ids)
+    return Counters(with_derived(reading, grown), ids)
 
 
 def _renamed(run: EngineRun, reading: Reading, ids: Mapping[Key, int], states: Mapping[int, int]) -> dict[int, int]:
@@ -74,7 +74,7 @@ def _store_states(run: EngineRun, values: Mapping[int, int], states: Mapping[int
     )
 
 
-def _with_derived(reading: Reading, grown: Mapping[Key, int]) -> dict[Key, int]:
+def with_derived(reading: Reading, grown: Mapping[Key, int]) -> dict[Key, int]:
     """Where an engine does not tell computed tokens but tells all hits, they are what is left of its prompt tokens.
 
     Taken from the increases, not from the totals: prompt = Σ hit + computed then holds in every bucket, restart or not.

@@ -13,7 +13,8 @@ from datetime import UTC, datetime, timedelta
 
 import redis
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, Value
+from django.db.models.functions import Coalesce
 
 from dashboard import valkey
 from dashboard.models import EngineRun, Source
@@ -224,7 +225,11 @@ def next_due(now: datetime, interval_seconds: int) -> datetime:
 
 def _finish(source: Source, look: _Look, *, error: str) -> bool:
     """Ends the claim; False where it is no longer ours."""
-    ok = {"last_ok_at": look.at, "last_num_samples": total_samples(look.found)}
+    ok = {
+        "first_ok_at": Coalesce("first_ok_at", Value(look.at)),
+        "last_ok_at": look.at,
+        "last_num_samples": total_samples(look.found),
+    }
     told: dict[str, object] = {} if look.error else ok
     return bool(
         Source.objects.filter(pk=source.pk, due_at=source.due_at).update(

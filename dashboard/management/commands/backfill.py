@@ -1,0 +1,57 @@
+"""`manage.py backfill SOURCE PROMETHEUS --days 30`: imports a source's history, once however often."""
+
+import os
+from argparse import ArgumentParser
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+from tqdm import tqdm
+
+from dashboard.models import Backfill, Source
+from dashboard.services.backfill import advance, plan
+
+
+class Command(BaseCommand):
+    help = "Imports a watched engine's history from a Prometheus (or Thanos, Mimir, VictoriaMetrics) into its series."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("source", help="The name of a source.")
+        parser.add_argument("url", help="The Prometheus, like http://prometheus:9090. Its token: PROMETHEUS_TOKEN.")
+        parser.add_argument("--days", type=float, default=30, help="How far back.")
+        parser.add_argument("--selector", default="", help="Which series are its; by default those of its host:port.")
+        parser.add_argument("--step", type=int, default=60, help="Seconds between two looks, 10 to 3600.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        now = timezone.now()
+        source = Source.objects.filter(name=options["source"]).first()
+        if source is None:
+            raise CommandError(f"There is no source “{options['source']}”.")
+        wanted = Backfill(
+            source=source,
+            url=options["url"],
+            selector=options["selector"] or f'{{instance="{urlsplit(source.url).netloc}"}}',
+            start_at=now - timedelta(days=options["days"]),
+            end_at=now,
+            step_seconds=options["step"],
+            token=os.environ.get("PROMETHEUS_TOKEN", ""),
+        )
+        try:
+            planned = plan(wanted, now=now)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from None
+        num_samples = sum(self._imported(backfill) for backfill in planned)
+        self.stdout.write(f"{num_samples:,} samples were imported." if planned else "All of it is there already.")
+
+    def _imported(self, backfill: Backfill) -> int:
+        with tqdm(total=100, desc=str(backfill), bar_format="{desc}: {bar} {n:.0f} %") as bar:
+            while not backfill.is_done:
+                went_on = advance(backfill.pk, now=timezone.now())
+                backfill.refresh_from_db()
+                if not went_on:
+                    raise CommandError(f"{backfill.last_error or 'A worker is on it.'} The worker goes on with it.")
+                bar.update(100 * backfill.share - bar.n)
+        return backfill.num_samples

@@ -1,0 +1,210 @@
+"""Imports a watched engine's history from a Prometheus into the same series, each stretch of time once.
+
+A step of a query is to it what a scrape is to the recorder: the same tables read it, the same rules make increases of
+it. What was imported and how far is stored in the transaction that books it, so a crash neither loses nor doubles. Time
+since the first live reading, and what another import covers, is left out.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import F, QuerySet
+
+from dashboard.models import Backfill, Source
+from dashboard.selectors.kept import oldest_starts, retention
+from dashboard.services.buckets import Amount, add_amounts
+from dashboard.services.increases import increase, observed_keys, series_ids, with_derived
+from dashboard.services.sources import access_of, check_url, target_of
+from dashboard.sources.adapter import Key, adapt
+from dashboard.sources.detection import adapter_for
+from dashboard.sources.exposition import Exposition, ExpositionError
+from dashboard.sources.http import ScrapeError
+from dashboard.sources.prometheus import MAX_POINTS, Ask, History, HistoryError, ask, check_selector, steps
+from dashboard.sources.reading import Reading, readings
+from dashboard.sources.tables import ADAPTERS
+from dashboard.sources.target import Target
+
+CLAIM_SECONDS = 120
+TURN_SECONDS = 8  # of one of a worker's threads; scrapes go on in the others
+_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+_ERROR_LENGTH = 1000
+
+Span = tuple[datetime, datetime]
+States = dict[Key, int]  # the last value of every counter; an engine in it was seen before
+
+
+def plan(wanted: Backfill, *, now: datetime) -> list[Backfill]:
+    """Stores an import for each stretch of `wanted` that nothing covers yet; [] where there is none.
+
+    Raises ValidationError with sentences for a person.
+    """
+    check(wanted)
+    step = timedelta(seconds=wanted.step_seconds)
+    spans = [span for span in free_spans(wanted, now) if span[1] - span[0] >= step]
+    return [_stored(wanted, *span) for span in spans]
+
+
+def free_spans(wanted: Backfill, now: datetime) -> Iterator[Span]:
+    """What is left of it before the first live reading, without other imports that brought anything."""
+    source = wanted.source
+    start, end = _aligned(wanted.start_at, wanted.step_seconds), min(wanted.end_at, source.first_ok_at or now, now)
+    others = source.backfills.exclude(num_samples=0, cursor_at__gte=F("end_at")).order_by("start_at")
+    for other in others:
+        if other.start_at >= end:
+            break
+        if start < other.start_at:
+            yield start, other.start_at
+        start = max(start, _aligned(other.end_at, wanted.step_seconds))
+    if start < end:
+        yield start, end
+
+
+def _aligned(moment: datetime, step_seconds: int) -> datetime:
+    """The next multiple of the step: what is seen over a step then lies in one bucket."""
+    return datetime.fromtimestamp(-(-int(moment.timestamp()) // step_seconds) * step_seconds, tz=UTC)
+
+
+def check(wanted: Backfill) -> None:
+    """Raises ValidationError with sentences for a person."""
+    check_url(wanted.url)
+    try:
+        check_selector(wanted.selector)
+    except HistoryError as error:
+        raise ValidationError({"selector": str(error)}) from None
+    if wanted.source.kind == Source.Kind.EMBEDDED:
+        raise ValidationError({"source": "The embedded engines have their whole history already."})
+    if wanted.start_at >= wanted.end_at:
+        raise ValidationError({"end_at": "The end is not after the start."})
+    wanted.clean_fields(exclude=["cursor_at", "claimed_until"])
+
+
+def _stored(wanted: Backfill, start: datetime, end: datetime) -> Backfill:
+    return Backfill.objects.create(
+        source=wanted.source,
+        url=wanted.url,
+        selector=wanted.selector,
+        step_seconds=wanted.step_seconds,
+        token=wanted.token,
+        headers=wanted.headers,
+        tls_ca=wanted.tls_ca,
+        tls_is_unchecked=wanted.tls_is_unchecked,
+        start_at=start,
+        end_at=end,
+        cursor_at=start,
+        claimed_until=_LONG_AGO,
+    )
+
+
+def unfinished_ids(now: datetime) -> list[int]:
+    """Imports that nobody is on and that are not done."""
+    free = Backfill.objects.filter(cursor_at__lt=F("end_at"), claimed_until__lte=now)
+    return list(free.order_by("pk").values_list("pk", flat=True))
+
+
+def stop(backfill: Backfill) -> None:
+    """Ends it where it is; what is imported stays, and the rest may be imported later."""
+    Backfill.objects.filter(pk=backfill.pk).update(end_at=F("cursor_at"))
+
+
+def advance(backfill_id: int, *, now: datetime, ask: Ask = ask) -> bool:
+    """Imports the next piece; False where there was nothing to do, another worker is on it, or it failed."""
+    backfill = _claim(backfill_id, now)
+    if backfill is None:
+        return False
+    try:
+        amounts, states, num_samples, until = _piece(backfill, ask)
+    except (ScrapeError, HistoryError, ExpositionError) as error:
+        # The claim stays for its time: a server that fails is asked again in two minutes, not at once.
+        _mine(backfill).update(last_error=str(error)[:_ERROR_LENGTH])
+        return False
+    with transaction.atomic():
+        told = {"cursor_at": until, "state": _as_json(states), "num_samples": F("num_samples") + num_samples}
+        if not _mine(backfill).update(claimed_until=_LONG_AGO, last_error="", **told):
+            return False
+        ids = _series_ids(backfill.source, amounts)
+        oldest = oldest_starts(retention(), now.timestamp())
+        add_amounts([Amount(ids[key], at, value) for key, at, value in amounts], oldest)
+    return True
+
+
+def _claim(backfill_id: int, now: datetime) -> Backfill | None:
+    until = now + timedelta(seconds=CLAIM_SECONDS)
+    free = Backfill.objects.filter(pk=backfill_id, cursor_at__lt=F("end_at"), claimed_until__lte=now)
+    if not free.update(claimed_until=until):
+        return None
+    return Backfill.objects.select_related("source__mapping", "source__discovery").get(pk=backfill_id)
+
+
+def _mine(backfill: Backfill) -> QuerySet[Backfill]:
+    return Backfill.objects.filter(pk=backfill.pk, claimed_until=backfill.claimed_until, cursor_at=backfill.cursor_at)
+
+
+Booked = tuple[Key, int, int]  # what, at which second, how much
+
+
+def _piece(backfill: Backfill, ask: Ask) -> tuple[list[Booked], States, int, datetime]:
+    """At most MAX_POINTS steps after the cursor. The first import's first step is only what increases begin from."""
+    first = backfill.cursor_at == backfill.start_at
+    step = timedelta(seconds=backfill.step_seconds)
+    start = backfill.cursor_at if first else backfill.cursor_at + step
+    until = min(backfill.cursor_at + (MAX_POINTS - 1) * step, backfill.end_at)
+    target = target_of(backfill.source)
+    access = access_of(backfill)
+    history = History(backfill.url, backfill.selector, access)
+    adapter = target.typed or ADAPTERS.get(target.kind)
+    states = _from_json(backfill.state)
+    booked: list[Booked] = []
+    num_samples = 0
+    for second, exposition in steps(
+        history, adapter, int(start.timestamp()), int(until.timestamp()), backfill.step_seconds, ask
+    ):
+        num_samples += len(exposition.samples)
+        for reading in _readings(exposition, target, backfill.source.name, second):
+            booked += _increases(reading, states, second - backfill.step_seconds // 2)
+    last = until if until >= backfill.end_at else start + (until - start) // step * step
+    return booked, states, num_samples, last
+
+
+def _readings(exposition: Exposition, target: Target, name: str, second: int) -> list[Reading]:
+    """None where an engine was there and told nothing that a table knows."""
+    try:
+        adapter = adapter_for(exposition, target.kind, target.typed)
+    except ExpositionError:
+        return []
+    return readings(adapt(exposition, adapter), at=datetime.fromtimestamp(second, tz=UTC), prefix=name)
+
+
+def _increases(reading: Reading, states: States, at: int) -> Iterator[Booked]:
+    """As the recorder has it: the first sight of an engine is a baseline, a smaller value a restart."""
+    counters = {_of_engine(key, reading): value for key, value in reading.counters.items()}
+    is_first = not any(key.engine == reading.engine for key in states)
+    grown = {key: increase(states.get(key), value, is_baseline=is_first) for key, value in counters.items()}
+    states.update(counters)
+    yield from ((key, at, value) for key, value in with_derived(reading, grown).items() if value)
+    yield from ((_of_engine(key, reading), at, value) for key, value in reading.gauges.items())
+    yield from ((key, at, 1) for key in observed_keys(reading))
+
+
+def _of_engine(key: Key, reading: Reading) -> Key:
+    return Key(reading.engine, key.model_name, key.metric, key.cache_tier, key.detail)
+
+
+def _series_ids(source: Source, booked: list[Booked]) -> Mapping[Key, int]:
+    engines = {key.engine for key, _, _ in booked}
+    ids: dict[Key, int] = {}
+    for engine in engines:
+        of_engine = {key: 0 for key, _, _ in booked if key.engine == engine}
+        ids |= series_ids(source, Reading(engine, "", _LONG_AGO, False, "told", counters=of_engine))
+    return ids
+
+
+def _as_json(states: States) -> list[list[str | int]]:
+    return [[*astuple(key), value] for key, value in sorted(states.items())]
+
+
+def _from_json(told: list[list[Any]]) -> States:
+    return {Key(*key): value for *key, value in told}
