@@ -11,6 +11,7 @@ run:
 test:
 	@scripts/install.sh dev
 	@scripts/test-packages.sh
+	@$(BIN)/python -c "import tiers; tiers.warm_up()" # once, not in each of the processes that follow
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 lint:

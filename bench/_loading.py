@@ -64,7 +64,7 @@ class Loading:
             self._cache.poll()
         for index in range(len(lease.hit_tiers), len(keys)):
             self._pool.write(lease.block_ids[index], _content(index))
-            self._cache.register(lease, index, keys[index], keys[index - 1] if index else ROOT)
+            self._cache.register(lease, index, [keys[index]], keys[index - 1] if index else ROOT)
         self._cache.release(lease)
         return lease.hit_tiers
 

@@ -16,7 +16,7 @@ from tiers import CacheConfig, MachineLimits, MemoryPool, Policy, SlabSpec, Tier
 
 TRACE = Path(__file__).parents[2] / "shared" / "traces" / "mooncake_conversation_trace.jsonl.gz"
 SLAB = SlabSpec(1, "uint8", (1,))
-ROOT = b"root"
+ROOT = bytes(16)
 SIZES = (1_000, 10_000, 50_000)
 BAR_PER_SECOND = 200_000
 
@@ -76,7 +76,6 @@ def _request(cache: TieredCache, keys: Prompt) -> int:
     lease = cache.acquire(keys, len(keys), {})
     assert lease is not None
     num_hits = len(lease.hit_tiers)
-    for index in range(num_hits, len(keys)):
-        cache.register(lease, index, keys[index], keys[index - 1] if index else ROOT)
+    cache.register(lease, num_hits, keys[num_hits:], keys[num_hits - 1] if num_hits else ROOT)
     cache.release(lease)
     return num_hits

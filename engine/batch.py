@@ -1,5 +1,6 @@
 """What one forward pass is about: tokens laid end to end, and whose they are. Knows nothing about the model."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -16,7 +17,7 @@ class SeqSlice:
     query_start: int
     query_len: int
     context_len: int
-    block_ids: list[int]
+    block_ids: Sequence[int]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from engine.engine_config import Device, EngineConfig
 from engine.loader import LoadedModel
 from engine.model import LlamaModel
 from engine.model_runner import ModelRunner
-from tiers import CacheConfig, CudaPool, MachineLimits, MemoryPool, SlabSpec, TieredCache
+from tiers import CacheConfig, CudaPool, MachineLimits, MemoryPool, SlabSpec, TieredCache, warm_up
 
 
 def resolve_device(device: Device) -> torch.device:
@@ -30,6 +30,7 @@ def build_engine(
     clock: Callable[[], float] = time.monotonic,
 ) -> Engine:
     """An engine over a loaded model, not started yet. Raises RefusedError where the machine cannot give the sizes."""
+    warm_up()
     model = loaded.model
     slab = model.slab(config.block_size)
     config = replace(config, max_model_len=min(config.max_model_len, model.config.max_position))

@@ -6,6 +6,7 @@ Knows nothing about tensors, threads or text. Order is first come, first served:
 import logging
 from bisect import insort
 from collections.abc import Callable
+from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 
 from engine.engine_config import EngineConfig
@@ -23,7 +24,7 @@ class Chunk:
     sequence: Sequence
     start: int
     length: int
-    block_ids: list[int]
+    block_ids: Seq[int]
     is_last: bool
 
     @property
@@ -108,9 +109,10 @@ class Scheduler:
         sequence = chunk.sequence
         sequence.num_computed = chunk.start + chunk.length
         assert sequence.lease is not None
-        for index, key, parent in sequence.filled_blocks():
-            self._cache.register(sequence.lease, index, key, parent)
-            sequence.num_registered = index + 1
+        first, keys, parent = sequence.filled_blocks()
+        if keys:
+            self._cache.register(sequence.lease, first, keys, parent)
+            sequence.num_registered = first + len(keys)
 
     def remove(self, sequence: Sequence) -> None:
         """Take a sequence out, wherever it is, and give its blocks back."""

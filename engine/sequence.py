@@ -165,12 +165,12 @@ class Sequence:
         self.num_computed = self.num_registered = 0
         return lease
 
-    def filled_blocks(self) -> list[tuple[int, BlockKey, BlockKey]]:
-        """(index, key, parent key) of blocks that are full and computed but not registered yet."""
-        if not self.uses_cache:
-            return []
-        filled = range(self.num_registered, self.num_computed // self.block_size)
-        return [(index, self._key(index), self._key(index - 1)) for index in filled]
+    def filled_blocks(self) -> tuple[int, list[BlockKey], BlockKey]:
+        """Blocks that are full and computed, but not registered yet: the first index, keys, the key before them."""
+        first = self.num_registered
+        num_filled = self.num_computed // self.block_size if self.uses_cache else 0
+        keys = [self._key(index) for index in range(first, num_filled)]
+        return first, keys, self._key(first - 1) if keys else self.root
 
     def _key(self, index: int) -> BlockKey:
         if index < 0:

@@ -13,6 +13,7 @@ from tiers.limits import MachineLimits
 from tiers.names import TIERS, Compression, LoadChoice, Policy, Tier, WriteMode
 from tiers.pool import BlockPool, MemoryPool
 from tiers.stats import CacheStats, LoadSeconds, TierStats
+from tiers.warm_up import warm_up
 
 __all__ = [
     "TIERS",
@@ -42,4 +43,5 @@ __all__ = [
     "chain_keys",
     "next_key",
     "root_key",
+    "warm_up",
 ]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tiers.block_format import stored_bytes
+from tiers.books.books import Books
 from tiers.config import CacheConfig, SlabSpec, TierConfig
 from tiers.disk import DiskStore
 from tiers.follower import Follower, Nobody
@@ -14,7 +15,7 @@ from tiers.ladder import Ladder
 from tiers.level import Level
 from tiers.movers import Movers
 from tiers.names import Tier
-from tiers.node import Index, oldest_first
+from tiers.node import ensure, oldest_first
 from tiers.pool import BlockPool
 from tiers.remote import RemoteStore
 from tiers.remote_movers import Absent, RemoteMovers
@@ -28,7 +29,7 @@ class Parts:
 
     config: CacheConfig
     levels: list[Level]
-    index: Index
+    books: Books
     gpu: Gpu
     host: Host
     disk: DiskStore | None
@@ -52,32 +53,32 @@ def assemble(
     What a remote tier holds is found later: a server that does not answer keeps nothing from starting.
     """
     disk, remote = _disk(config), _remote(config, clock)
-    levels = [_level(rank, tier, config.slab) for rank, tier in enumerate(config.tiers)]
+    books = Books(len(config.tiers))
+    levels = [_level(books, rank, tier, config.slab) for rank, tier in enumerate(config.tiers)]
     gpu = Gpu(levels[0], pool)
     gpu.resize(levels[0].capacity_bytes)
     cpu_blocks = next((level.capacity_blocks for level in levels if level.tier is Tier.CPU), 0)
     host = Host(config.slab, cpu_blocks, levels[0].capacity_blocks)
-    index = Index(len(levels))
     transfers = Transfers(config.num_transfer_threads, ring, has_files=disk is not None, has_server=remote is not None)
     server = RemoteMovers(remote, pool, host, transfers) if remote else Absent()
-    ladder = Ladder(levels, index, gpu, host, Movers(pool, host, disk, transfers, server, config.slab.num_bytes))
-    follower = _follower(levels[-1], index, ladder, server, clock)
-    parts = Parts(config, levels, index, gpu, host, disk, remote, transfers, ladder, follower)
+    ladder = Ladder(levels, books, gpu, host, Movers(pool, host, disk, transfers, server, config.slab.num_bytes))
+    follower = _follower(levels[-1], books, ladder, server, clock)
+    parts = Parts(config, levels, books, gpu, host, disk, remote, transfers, ladder, follower)
     _restore(parts)
     return parts
 
 
-def _level(rank: int, tier: TierConfig, slab: SlabSpec) -> Level:
+def _level(books: Books, rank: int, tier: TierConfig, slab: SlabSpec) -> Level:
     block_bytes = stored_bytes(slab, tier.compression) if tier.tier in (Tier.DISK, Tier.REMOTE) else slab.num_bytes
     kind = SharedLevel if tier.tier is Tier.REMOTE else Level
-    return kind(rank, tier, block_bytes)
+    return kind(books, rank, tier, block_bytes)
 
 
 def _follower(
-    slowest: Level, index: Index, ladder: Ladder, server: RemoteMovers | Absent, clock: Callable[[], float]
+    slowest: Level, books: Books, ladder: Ladder, server: RemoteMovers | Absent, clock: Callable[[], float]
 ) -> Follower | Nobody:
     if isinstance(slowest, SharedLevel) and isinstance(server, RemoteMovers):
-        return Follower(slowest, index, ladder, server, clock)
+        return Follower(slowest, books, ladder, server, clock)
     return Nobody()
 
 
@@ -111,12 +112,11 @@ def _restore(parts: Parts) -> None:
     level = parts.level(Tier.DISK)
     if parts.disk is None or level is None:
         return
-    headers = parts.disk.scan()
-    for header in headers:
-        node = parts.index.ensure(header.key, header.parent_key, header.position)
-        level.add(node, Tier.DISK).is_valid = True
-    newest_first = [parts.index.nodes[header.key] for header in reversed(headers)]
-    for node in oldest_first(newest_first):
+    nodes = []
+    for header in parts.disk.scan():
+        nodes.append(ensure(parts.books, header.key, header.parent_key, header.position))
+        level.add(nodes[-1], Tier.DISK).validate()
+    for node in oldest_first(nodes[::-1]):
         parts.ladder.touch(node)
     parts.ladder.rebalance()
     parts.ladder.submit()

@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Iterable
 
 from tiers.assembly import Parts
+from tiers.books.books import Books
+from tiers.books.layout import NONE
 from tiers.host import HostSlot
 from tiers.lease import Lease
 from tiers.level import Level
-from tiers.node import Copy
+from tiers.node import Copy, copies, nodes
 
 
 def audit(parts: Parts, leases: Iterable[Lease]) -> None:
@@ -22,27 +24,35 @@ def audit(parts: Parts, leases: Iterable[Lease]) -> None:
     _check_host(parts)
 
 
+def num_orphans(books: Books) -> int:
+    """Resident blocks whose parent is not: cleared or lost tiers and restarts leave them."""
+    known = [node for node in nodes(books, books.known_nodes()) if node.depth > 0 and node.fastest is not None]
+    return sum(node.parent is None or node.parent.fastest is None for node in known)
+
+
 def _copies(parts: Parts) -> list[Copy]:
-    return [copy for node in parts.index.nodes.values() for copy in node.live_copies()]
+    return copies(parts.books, parts.books.live_copies())
 
 
 def _check_index(parts: Parts) -> None:
-    for key, node in parts.index.nodes.items():
-        assert node.key == key, "a node is filed under another key"
-        assert node.fastest is not None or node.children, "a node has neither copies nor children"
-        assert node.parent is None or node in (node.parent.children or ()), "a node's parent does not know it"
-        assert node.parent is None or parts.index.nodes.get(node.parent.key) is node.parent, "a parent is not indexed"
-        for child in node.children or ():
-            assert child.parent is node, "a node's child has another parent"
+    books = parts.books
+    books.check()
+    known = nodes(books, books.known_nodes())
+    children = Counter(node.parent for node in known if node.parent is not None)
+    for node in known:
+        is_wanted = node.fastest is not None or node.has_children or node.is_remembered
+        assert is_wanted, "a node has neither copies nor children, and no tier remembers it"
+        assert node.parent is None or node.parent.depth == node.depth - 1, "a node does not follow its parent"
+        assert [child.parent for child in node.children()] == [node] * children[node], "a node has other children"
     for copy in _copies(parts):
-        assert copy.is_live, "a copy that has left its tier is still listed"
-        assert copy.level.of(copy.node) is copy, "a copy is listed under another tier"
+        assert copy.level.of(copy.node) == copy, "a copy is listed under another tier"
 
 
 def _check_pins(parts: Parts, leases: list[Lease]) -> None:
-    pins = Counter(copy for lease in leases for copy in lease.copies if copy is not None)
-    for copy in _copies(parts):
-        assert copy.pins == pins[copy], f"{pins[copy]} leases read a block that counts {copy.pins}"
+    pins = Counter(copy for lease in leases for copy in lease.copies if copy != NONE)
+    rows = {copy.row for copy in _copies(parts)} | pins.keys()
+    for copy in copies(parts.books, sorted(rows)):
+        assert copy.pins == pins[copy.row], f"{pins[copy.row]} leases read a block that counts {copy.pins}"
     for lease in leases:
         assert len(lease.block_ids) == len(lease.copies), "a lease has more blocks than it knows of"
         assert lease.num_pending >= 0, "a lease waits for less than nothing"
@@ -50,8 +60,9 @@ def _check_pins(parts: Parts, leases: list[Lease]) -> None:
 
 def _check_gpu(parts: Parts, leases: list[Lease]) -> None:
     owned = [copy.slot for copy in _copies(parts) if copy.level.rank == 0]
-    owned += [copy.slot for copy in {c for lease in leases for c in lease.copies if c and not c.is_live}]
-    owned += [slot for lease in leases for slot in lease.private_slots()]
+    read = copies(parts.books, sorted({row for lease in leases for row in lease.copies if row != NONE}))
+    owned += [copy.slot for copy in read if not copy.is_live]
+    owned += [slot for lease in leases for slot in lease.private_slots(parts.books)]
     owned += parts.gpu.draining
     assert len(owned) == len(set(owned)), "a gpu slot has two owners"
     assert parts.gpu.promised.keys() <= set(owned), "a promised slot has no owner"
@@ -60,10 +71,11 @@ def _check_gpu(parts: Parts, leases: list[Lease]) -> None:
 
 
 def _check_level(parts: Parts, level: Level) -> None:
-    copies = [copy for node in parts.index.nodes.values() if (copy := level.of(node)) is not None]
-    assert level.num_blocks == len(copies), f"{level.tier} counts {level.num_blocks} blocks and has {len(copies)}"
-    leavable = {copy for copy in copies if not copy.node.is_pinned}
+    here = copies(parts.books, parts.books.live_copies(level.rank))
+    assert level.num_blocks == len(here), f"{level.tier} counts {level.num_blocks} blocks and has {len(here)}"
+    leavable = {copy for copy in here if not copy.node.is_pinned}
     order = level.eviction.oldest_first()
+    assert len(order) == len(level.eviction) == len(leavable), f"{level.tier} counts other blocks that may leave"
     assert set(order) == leavable, f"the blocks that may leave {level.tier} are not those that nobody reads"
     level.eviction.check()
     if level.rank:
@@ -82,6 +94,10 @@ def _check_host(parts: Parts) -> None:
     held: dict[HostSlot, int] = Counter(copy.host for copy in _copies(parts) if copy.host is not None)
     parts.host.check(held)
     if not parts.transfers.num_pending:
+        assert parts.books.hosts.keys() == {copy.row for copy in _copies(parts) if copy.host}, (
+            "a host slot is forgotten"
+        )
+        assert not parts.books.waiters, "a lease waits with no copy under way"
         for host, refs in held.items():
             assert host.refs == refs, "a host slot has references that nobody owns"
         assert parts.host.num_in_use == len(held), "a host slot is in use by nobody"

@@ -8,16 +8,21 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Unpack
 
+import numpy as np
+
 from tiers.admin import Admin
 from tiers.assembly import Parts, assemble
-from tiers.audit import audit
+from tiers.audit import audit, num_orphans
+from tiers.books import requests, steps
+from tiers.books.compiled import Ints32, Ints64
+from tiers.books.layout import NONE
 from tiers.config import CacheConfig, TierChanges
 from tiers.errors import CapacityError
-from tiers.keys import KEY_BYTES, BlockKey, chain_keys
+from tiers.keys import BlockKey, packed
 from tiers.lease import Lease
 from tiers.limits import MachineLimits
-from tiers.names import Tier
-from tiers.node import Copy, Node
+from tiers.names import TIERS, Tier
+from tiers.node import Copy, Node, copies, nodes
 from tiers.pool import BlockPool
 from tiers.stats import CacheStats
 from tiers.worth import PrefillSeconds, Worth, never_measured
@@ -39,14 +44,13 @@ class TieredCache:
         memory: MachineLimits,
         on_transfer_done: Callable[[], None] = lambda: None,
     ) -> None:
-        chain_keys(bytes(KEY_BYTES), [0], 1)  # compiles, or loads what is compiled, before anybody waits
         self.config = config
         self.on_transfer_done = on_transfer_done
         self.prefill_seconds: PrefillSeconds = never_measured
         self._parts: Parts = assemble(config, gpu, lambda: self.on_transfer_done(), clock)
         self._gpu = self._parts.gpu
         self._ladder = self._parts.ladder
-        self._index = self._parts.index
+        self._books = self._parts.books
         self._leases: set[Lease] = set()
         self._worth = Worth(self._parts.levels, config.block_size, lambda *chunk: self.prefill_seconds(*chunk))
         self._admin = Admin(self._parts, memory, clock, self.poll)
@@ -54,7 +58,7 @@ class TieredCache:
     # -- reading -----------------------------------------------------------------------------------------------------
     def match(self, keys: Sequence[BlockKey]) -> list[Tier]:
         """For each block of the longest resident prefix, the fastest tier that validly has it. Changes nothing."""
-        return [_tier_of(node) for node in self._index.resident_prefix(keys)]
+        return self._resident_prefix(packed(keys))[1]
 
     @property
     def num_obtainable(self) -> int:
@@ -69,7 +73,7 @@ class TieredCache:
     @property
     def num_orphans(self) -> int:
         """Resident blocks that no prompt can reach until their parents are computed again. Walks everything."""
-        return self._index.num_orphans()
+        return num_orphans(self._books)
 
     # -- a request's life --------------------------------------------------------------------------------------------
     def acquire(self, keys: Sequence[BlockKey], num_blocks: int, origins: dict[BlockKey, Tier]) -> Lease | None:
@@ -82,19 +86,20 @@ class TieredCache:
             raise CapacityError(
                 f"{num_blocks:,} blocks are needed and the gpu tier holds {self._gpu.level.capacity_blocks:,}"
             )
-        found = self._index.resident_prefix(keys[:num_blocks])
-        num_read = self._worth.num_worth(found)
-        hits, skipped = found[:num_read], found[num_read:]
+        known = packed(keys[:num_blocks])
+        found, tiers = self._resident_prefix(known)
+        num_read = self._num_worth(found)
+        hits = found[:num_read]
         if not self._can_take(hits, num_blocks):
             return None
         lease = Lease(origins)
-        _count_hits(hits, origins)
-        lease.hit_tiers = [origins.setdefault(node.key, _tier_of(node)) for node in hits]
-        lease.skipped_tiers = [_tier_of(node) for node in skipped]
-        self._worth.leave_out(skipped)
-        self._take(lease, hits, keys, num_blocks)
+        self._count_hits(hits, keys, origins)
+        lease.hit_tiers, lease.skipped_tiers = _with_origins(origins, keys, tiers[:num_read]), tiers[num_read:]
+        self._worth.leave_out(nodes(self._books, found[num_read : num_read + 1]))
+        self._take(lease, hits, known, num_blocks)
         self._leases.add(lease)
-        self._ladder.store_hits(lease.copies[: len(hits)])
+        if self._ladder.writes_through:
+            self._ladder.store_hits(copies(self._books, self._lacking(lease, num_read)))
         self._ladder.rebalance()
         self._ladder.submit()
         return lease
@@ -106,28 +111,40 @@ class TieredCache:
             return False
         for _ in range(num_blocks):
             lease.block_ids.append(self._take_free())
-            lease.copies.append(None)
+            lease.copies.append(NONE)
         return True
 
-    def register(self, lease: Lease, index: int, key: BlockKey, parent: BlockKey) -> None:
-        """The lease's block at `index` is full and computed: from now on others may find it.
+    def register(self, lease: Lease, index: int, keys: Sequence[BlockKey], parent: BlockKey) -> None:
+        """The lease's blocks from `index` on, with these keys, are full and computed: others may find them now.
 
-        `parent` is the key of the block before it, or the chain's root. If another request was faster, the lease
+        `parent` is the key of the block before them, or the chain's root. Where another request was faster, the lease
         keeps its own slot and reads along with that one's copy.
         """
-        if lease.copies[index] is not None:
+        if any(copy != NONE for copy in lease.copies[index : index + len(keys)]):
             raise ValueError(f"Block {index} of the lease is cached already.")
-        node = self._index.ensure(key, parent, index)
-        copy = self._gpu.level.of(node)
-        if copy is None:
-            copy = self._adopt(node, lease.block_ids[index])
-            self._pin(copy)
-            if self._ladder.store_through(copy):
+        # Room for a block that goes further down is made before the next one comes.
+        portion = 1 if self._ladder.writes_through else len(keys)
+        known = packed([parent, *keys])
+        done = 0
+        while done < len(keys):
+            done += self._register(lease, index + done, known[done : done + portion + 1])
+        self._ladder.submit()
+
+    def _register(self, lease: Lease, index: int, known: Ints32) -> int:
+        """`known` are the parent's key and those of the blocks; returns how many of these are done."""
+        num_blocks = len(known) - 1
+        self._books.reserve(nodes=num_blocks + 1, copies=num_blocks)
+        slots = np.frombuffer(lease.block_ids, np.int64)[index:]
+        pinned = np.frombuffer(lease.copies, np.int32)[index:]
+        done: int = requests.register(*self._books.tables, known[1:], known[0], index, slots, pinned)
+        last = Copy(self._books, int(pinned[done - 1]))
+        if last.slot == slots[done - 1]:
+            for other in last.node.live_copies()[1:]:  # exclusive tiers below give theirs up
+                if not other.level.keeps_hits:
+                    self._ladder.drop(other)
+            if self._ladder.store_through(last):
                 self._ladder.rebalance()
-            self._ladder.submit()
-        else:
-            self._pin(copy)
-        lease.copies[index] = copy
+        return done
 
     def release(self, lease: Lease) -> None:
         """Give everything back; legal in every state. What was registered stays cached, its tail as the oldest."""
@@ -135,18 +152,23 @@ class TieredCache:
             raise ValueError("The lease was released already.")
         lease.is_released = True
         self._leases.remove(lease)
-        for slot, copy in zip(reversed(lease.block_ids), reversed(lease.copies), strict=True):
-            if copy is None or copy.slot != slot:
-                self._gpu.give_private(slot)
-            if copy is not None:
-                self._unpin(copy)
+        slots = np.frombuffer(lease.block_ids, np.int64)
+        if self._gpu.promised:
+            slots = self._without_promised(lease)
+        pinned, end = np.frombuffer(lease.copies, np.int32), len(slots)
+        while end != NONE:
+            end = requests.release(
+                *self._books.tables, self._gpu.slots.words, self._gpu.slots.counts, slots, pinned, end
+            )
+            if end != NONE:
+                self._unread(Copy(self._books, int(pinned[end])))
         self._ladder.rebalance()
         self._ladder.submit()
 
     def poll(self) -> bool:
         """Apply finished copies, go on with evictions and resizes that are under way; True if something changed."""
         has_changed = self._parts.transfers.apply()
-        self._ladder.touch_late()
+        self._ladder.late.touch()
         has_changed |= self._parts.follower.work()
         self._ladder.rebalance()
         has_changed |= self._admin.continue_gpu_resize()
@@ -193,46 +215,89 @@ class TieredCache:
         audit(self._parts, self._leases)
 
     # -- details -----------------------------------------------------------------------------------------------------
-    def _can_take(self, hits: list[Node], num_blocks: int) -> bool:
+    def _resident_prefix(self, keys: Ints32) -> tuple[Ints32, list[Tier]]:
+        """Nodes of the longest run of blocks, from the first, that lie in some tier, and the fastest for each."""
+        rows, tiers = np.empty(len(keys), np.int32), np.empty(len(keys), np.int32)
+        num_found = requests.resident_prefix(*self._books.tables, keys, rows, tiers)
+        return rows[:num_found], [TIERS[place] for place in tiers[:num_found].tolist()]
+
+    def _num_worth(self, found: Ints32) -> int:
+        return len(found) if self._worth.reads_all else self._worth.num_worth(nodes(self._books, found))
+
+    def _count_hits(self, hits: Ints32, keys: Sequence[BlockKey], origins: dict[BlockKey, Tier]) -> None:
+        """A request that is admitted again hits nothing again."""
+        if origins:
+            hits = hits[[key not in origins for key, _ in zip(keys, hits, strict=False)]]
+        requests.count_hits(self._books.tables.nodes, hits)
+
+    def _can_take(self, hits: Ints32, num_blocks: int) -> bool:
         """A block that nobody reads counts as obtainable, unless it is one of the hits."""
-        in_gpu = [copy for node in hits if (copy := self._gpu.level.of(node)) is not None]
-        num_idle = sum(copy in self._gpu.level.eviction for copy in in_gpu)
-        num_needed = num_blocks - len(in_gpu)
+        num_there, num_idle = requests.num_in_gpu(*self._books.tables, hits)
+        num_needed = num_blocks - num_there
         if num_needed > self._gpu.num_obtainable - num_idle:
             return False
         if not self._gpu.level.is_shrinking:
             return True
         # A slot beyond the limit cannot be promised: wait until enough below it are free.
-        return self._free_after_evictions(num_needed, keep=hits) >= num_needed
+        return self._free_after_evictions(num_needed, keep=nodes(self._books, hits)) >= num_needed
 
-    def _take(self, lease: Lease, hits: list[Node], keys: Sequence[BlockKey], num_blocks: int) -> None:
+    def _take(self, lease: Lease, hits: Ints32, known: Ints32, num_blocks: int) -> None:
+        pinned, slots = np.empty(len(hits), np.int32), np.empty(len(hits), np.int64)
+        num_others = requests.pin_ready(*self._books.tables, hits, pinned, slots)
+        lease.copies.frombytes(pinned.tobytes())
+        lease.block_ids.frombytes(slots.tobytes())
+        if num_others:
+            self._load(lease, nodes(self._books, hits), np.flatnonzero(pinned == NONE).tolist())
+        lease.block_ids.frombytes(self._obtain_many(lease, known[len(hits) :], num_blocks - len(hits)).tobytes())
+        lease.copies.frombytes(np.full(num_blocks - len(hits), NONE, np.int32).tobytes())
+
+    def _load(self, lease: Lease, hits: Sequence[Node], missing: Sequence[int]) -> None:
+        """Of the hits those that are not in gpu yet: some are on their way, the others begin theirs."""
         promotions: list[tuple[int, Copy, Copy]] = []
-        for index, node in enumerate(hits):
-            copy = self._gpu.level.of(node)
+        for index in missing:
+            copy = self._gpu.level.of(hits[index])
             if copy is None:
-                copy, source = self._ladder.begin_promotion(node)
+                copy, source = self._ladder.begin_promotion(hits[index])
                 promotions.append((index, copy, source))
-            self._pin(copy)
-            lease.copies.append(copy)
-            lease.block_ids.append(copy.slot)
+            steps.pin(*self._books.tables, copy.row)
+            lease.copies[index], lease.block_ids[index] = copy.row, copy.slot
             if copy.waiters is not None:
                 copy.waiters.append(lease)
                 lease.num_pending += 1
         for index, copy, source in promotions:
             slot = lease.block_ids[index] = self._obtain(lease, copy.node.key)
             self._ladder.promote(copy, source, slot)
-        for index in range(len(hits), num_blocks):
-            lease.block_ids.append(self._obtain(lease, keys[index] if index < len(keys) else b""))
-            lease.copies.append(None)
+
+    def _lacking(self, lease: Lease, num_read: int) -> Ints32:
+        """Of the blocks that are read, those in gpu that a tier which writes through wants and has not."""
+        lacking = np.empty(num_read, np.int32)
+        num_lacking = requests.lacking(*self._books.tables, np.frombuffer(lease.copies, np.int32)[:num_read], lacking)
+        return lacking[:num_lacking]
+
+    def _obtain_many(self, lease: Lease, keys: Ints32, num_blocks: int) -> Ints64:
+        """Slots for so many of the lease's blocks, the first ones with these keys."""
+        gpu, slots, done = self._gpu, np.empty(num_blocks, np.int64), 0
+        while True:
+            self._books.reserve(memories=2 * (num_blocks - done))  # what leaves may be remembered, twice
+            filled, num_evicted = requests.take_slots(
+                *self._books.tables, gpu.slots.words, gpu.slots.counts, keys[done:], slots[done:]
+            )
+            gpu.level.evicted[gpu.level.reason] += num_evicted
+            done += filled
+            if done == num_blocks:
+                return slots
+            slots[done] = self._obtain(lease, keys[done].tobytes() if done < len(keys) else b"")
+            done += 1
 
     def _obtain(self, lease: Lease, key: BlockKey) -> int:
         """A slot for the lease's block with that key: a free one, the oldest block's, or one that is draining."""
         slot = self._gpu.slots.take()
         while slot is None and (oldest := self._gpu.level.eviction.victim(key)):
+            oldest_slot = oldest.slot
             self._ladder.evict(oldest, self._gpu.level.reason)
             slot = self._gpu.slots.take()
-            if slot is None and oldest.slot in self._gpu.draining:
-                return self._gpu.promise(oldest.slot, lease)
+            if slot is None and oldest_slot in self._gpu.draining:
+                return self._gpu.promise(oldest_slot, lease)
         return self._gpu.promise(next(iter(self._gpu.draining)), lease) if slot is None else slot
 
     def _take_free(self) -> int:
@@ -253,45 +318,26 @@ class TieredCache:
             self._ladder.submit()
         return gpu.slots.num_free
 
-    def _adopt(self, node: Node, slot: int) -> Copy:
-        """A computed block becomes the gpu copy; exclusive tiers below give theirs up."""
-        copy = self._gpu.level.add(node, Tier.GPU)
-        for level in self._ladder.levels:
-            if node.key in level.dropped.new or node.key in level.dropped.old:
-                level.computed_again(node.key)
-        copy.slot = slot
-        copy.is_valid = True
-        for other in node.live_copies()[1:]:
-            if not other.level.keeps_hits:
-                self._ladder.drop(other)
-        return copy
+    def _without_promised(self, lease: Lease) -> Ints64:
+        """The lease's slots, NONE for its own ones that are still being emptied: those are not free yet."""
+        slots = np.array(lease.block_ids, np.int64)
+        for slot in lease.private_slots(self._books):
+            if slot in self._gpu.promised:
+                self._gpu.unpromise(slot)
+                slots[slots == slot] = NONE
+        return slots
 
-    def _pin(self, copy: Copy) -> None:
-        """None of the block's copies may leave while a lease reads it, so that what is below it stays older."""
-        if not copy.pins:
-            for each in copy.node.copies:
-                if each is not None:
-                    each.level.eviction.hold(each)
-        copy.pins += 1
-
-    def _unpin(self, copy: Copy) -> None:
-        copy.pins -= 1
-        if copy.pins:
-            return
-        if not copy.is_live:
-            self._ladder.settle(copy)
-        if not copy.node.is_pinned:  # also where this copy is lost: slower tiers may have the block
-            self._ladder.touch(copy.node)
+    def _unread(self, copy: Copy) -> None:
+        """The last lease that read it has ended, and it had left the tier before; slower tiers may have the block."""
+        node = copy.node
+        self._ladder.settle(copy)
+        if not node.is_pinned:
+            self._ladder.touch(node)
 
 
-def _count_hits(nodes: Sequence[Node], origins: dict[BlockKey, Tier]) -> None:
-    """A request that is admitted again hits nothing again."""
-    for node in nodes:
-        if not origins or node.key not in origins:
-            node.num_hits += 1
-
-
-def _tier_of(node: Node) -> Tier:
-    copy = node.fastest
-    assert copy is not None
-    return copy.tier
+def _with_origins(origins: dict[BlockKey, Tier], keys: Sequence[BlockKey], tiers: list[Tier]) -> list[Tier]:
+    """Where the request first met each block."""
+    if not origins:
+        origins.update(zip(keys, tiers, strict=False))
+        return tiers
+    return [origins.setdefault(key, tier) for key, tier in zip(keys, tiers, strict=False)]

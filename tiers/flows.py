@@ -3,14 +3,27 @@
 Knows nothing about why. What came in minus what left is what lies there, at any moment (`audit` holds it).
 """
 
+from tiers.books.books import Books
+from tiers.books.layout import (
+    CAME,
+    DROPS,
+    LISTS,
+    NUM_DROPPED,
+    NUM_FREED,
+    NUM_MISSED,
+    NUM_NEW,
+    WENT,
+)
 from tiers.keys import BlockKey
 from tiers.names import TIERS, Tier
+from tiers.node import nodes
+from tiers.policies.checks import remembered
 
 # Where blocks come from besides other tiers: the model, and what a tier had before this engine knew of it.
 COMPUTED, FOUND = "computed", "found"
 # Where blocks go besides other tiers: another tier still has it, or none, so that it has to be computed again.
 FREED, DROPPED = "freed", "dropped"
-# 100,000 keys of 16 bytes take about 10 MB in their sets.
+# 100,000 memories and the nodes that they keep take about 10 MB.
 MAX_DROPPED_KEYS = 100_000
 
 
@@ -29,69 +42,64 @@ def ways_out_of(tier: Tier) -> tuple[str, ...]:
     return (*up, *slower, FREED, DROPPED)
 
 
+def max_drops(capacity_blocks: int) -> int:
+    """Of one generation."""
+    return min(capacity_blocks, MAX_DROPPED_KEYS) // 2
+
+
 class Flows:
     """Blocks by where they came from and where they went. A copy that stays counts in the tier it was copied to only.
 
-    `num_new` came from no tier, `came` from those; `went` to those, `num_freed` and `num_dropped` to none.
-    `num_missed` were computed again soon after they had been dropped here. Plain numbers that `Level` adds to itself: a
-    call for each would take longer than the addition.
+    `num_missed` were computed again soon after they had been dropped here. The numbers are the tier's, in the tables.
     """
 
-    __slots__ = ("_tier", "came", "num_dropped", "num_freed", "num_missed", "num_new", "went")
+    __slots__ = ("_row", "_tier")
 
-    def __init__(self, tier: Tier) -> None:
+    def __init__(self, tier: Tier, row: memoryview) -> None:
         self._tier = tier
-        self.came = {origin: 0 for origin in TIERS if origin in origins_of(tier)}
-        self.went = {way: 0 for way in TIERS if way in ways_out_of(tier)}
-        self.num_new = self.num_freed = self.num_dropped = self.num_missed = 0
+        self._row = row
+
+    @property
+    def num_missed(self) -> int:
+        return int(self._row[NUM_MISSED])
 
     @property
     def entered(self) -> dict[str, int]:
-        new = {str(origin): self.num_new for origin in origins_of(self._tier) if origin in (COMPUTED, FOUND)}
-        return new | {str(origin): count for origin, count in self.came.items()}
+        counts: dict[str, int] = {}
+        for origin in origins_of(self._tier):
+            is_new = origin in (COMPUTED, FOUND)
+            counts[str(origin)] = self._row[NUM_NEW] if is_new else self._row[CAME + TIERS.index(Tier(origin))]
+        return counts
 
     @property
     def left(self) -> dict[str, int]:
-        return {str(way): count for way, count in self.went.items()} | {
-            FREED: self.num_freed,
-            DROPPED: self.num_dropped,
-        }
+        ways = [way for way in TIERS if way in ways_out_of(self._tier)]
+        counts = {str(way): self._row[WENT + TIERS.index(way)] for way in ways}
+        return counts | {FREED: self._row[NUM_FREED], DROPPED: self._row[NUM_DROPPED]}
 
     @property
     def num_there(self) -> int:
         return sum(self.entered.values()) - sum(self.left.values())
 
 
-class DroppedKeys:
-    """Keys of what a tier dropped last: what it would about have kept at twice the size.
+class Dropped:
+    """What a tier dropped last: what it would about have kept at twice the size.
 
     The ghost list of ARC (Megiddo and Modha, FAST 2003), used for counting only. Two generations of half the tier's
-    blocks each, `new` and `old`, so that remembering one is one insertion into a set: the last half is known for
-    certain, what is older than a whole is forgotten.
+    blocks each: the last half is known for certain, what is older than a whole is forgotten.
     """
 
-    __slots__ = ("_size", "new", "old")
+    __slots__ = ("_books", "_rank")
 
-    def __init__(self, num_blocks: int) -> None:
-        self.new: set[BlockKey] = set()
-        self.old: set[BlockKey] = set()
-        self.resize(num_blocks)
+    def __init__(self, books: Books, rank: int) -> None:
+        self._books = books
+        self._rank = rank
 
     def __len__(self) -> int:
-        return len(self.new) + len(self.old)
+        level = self._books.tables.levels[self._rank]
+        return sum(int(level[LISTS + 3 * (DROPS + number) + 2]) for number in (0, 1))
 
-    def resize(self, num_blocks: int) -> None:
-        self._size = min(num_blocks, MAX_DROPPED_KEYS) // 2
-        if max(len(self.new), len(self.old)) > self._size:
-            self.new, self.old = set(), set()
-
-    def add(self, key: BlockKey) -> None:
-        if len(self.new) >= self._size:
-            if not self._size:
-                return
-            self.old, self.new = self.new, set()
-        self.new.add(key)
-
-    def forget(self, key: BlockKey) -> None:
-        self.new.discard(key)
-        self.old.discard(key)
+    def __contains__(self, key: BlockKey) -> bool:
+        """Walks everything."""
+        rows = [row for number in (DROPS, DROPS + 1) for row in remembered(self._books, self._rank, number)]
+        return any(node.key == key for node in nodes(self._books, rows))

@@ -8,11 +8,12 @@ what was asked for after it has not been done when it looked.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
+from tiers.books.books import Books
 from tiers.ladder import Ladder
 from tiers.names import Tier
-from tiers.node import Copy, Index, Node, oldest_first
+from tiers.node import Copy, Node, copies, ensure, find, oldest_first
 from tiers.remote_look import Look, RemoteEntry
 from tiers.remote_movers import RemoteMovers
 from tiers.remote_room import Room
@@ -38,11 +39,11 @@ class Follower:
     """`room` is what the server told about its memory at the last look, None before the first one."""
 
     def __init__(
-        self, level: SharedLevel, index: Index, ladder: Ladder, movers: RemoteMovers, clock: Callable[[], float]
+        self, level: SharedLevel, books: Books, ladder: Ladder, movers: RemoteMovers, clock: Callable[[], float]
     ) -> None:
         self.room: Room | None = None
         self._level = level
-        self._index = index
+        self._books = books
         self._ladder = ladder
         self._movers = movers
         self._clock = clock
@@ -79,7 +80,8 @@ class Follower:
         if losses != self._losses:
             self._movers.store.start_over()
             self._used.clear()
-            self._gone = deque(self._valid_copies())
+            self._gone.clear()
+            self._doom(self._valid_copies())
         is_off = not self._level.capacity_blocks
         if self._is_off and not is_off:
             self._look_at = self._clock()
@@ -104,15 +106,20 @@ class Follower:
         self._used += look.news.used
         if look.news.is_full:
             there = {entry.key for entry in look.news.used}
-            self._gone += [copy for copy in self._valid_copies() if copy.node.key not in there]
+            self._doom([copy for copy in self._valid_copies() if copy.node.key not in there])
         else:
-            nodes = [node for key in look.news.gone if (node := self._index.nodes.get(key)) is not None]
-            self._gone += self._valid_copies(nodes)
+            nodes = [node for key in look.news.gone if (node := find(self._books, key)) is not None]
+            self._doom([copy for node in nodes if (copy := self._level.of(node)) is not None and copy.is_valid])
 
-    def _valid_copies(self, nodes: Iterable[Node] | None = None) -> list[Copy]:
-        """Of the blocks that are stored there, as far as is known here. Without `nodes` it walks everything."""
-        copies = map(self._level.of, self._index.nodes.values() if nodes is None else nodes)
-        return [copy for copy in copies if copy is not None and copy.is_valid]
+    def _valid_copies(self) -> list[Copy]:
+        """Of the blocks that are stored there, as far as is known here. Walks everything."""
+        return [c for c in copies(self._books, self._books.live_copies(self._level.rank)) if c.is_valid]
+
+    def _doom(self, gone: Sequence[Copy]) -> None:
+        """They are forgotten in portions; one that leaves before, and comes back, is not meant."""
+        for copy in gone:
+            copy.doom()
+        self._gone += gone
 
     # -- books -------------------------------------------------------------------------------------------------------
     def _book(self) -> bool:
@@ -124,15 +131,15 @@ class Follower:
             return True
         return False
 
-    def _forget(self, copies: Sequence[Copy]) -> None:
-        for copy in copies:
-            if copy.is_live:
+    def _forget(self, gone: Sequence[Copy]) -> None:
+        for copy in gone:
+            if copy.is_doomed:
                 self._ladder.forget(copy)
 
     def _add(self, entries: Sequence[RemoteEntry]) -> None:
         """Newest of their tier, in their order, but no block older than those that follow it."""
         nodes = [node for entry in entries if (node := self._known(entry)) is not None]
-        for node in oldest_first(reversed(nodes)):
+        for node in oldest_first(nodes[::-1]):
             copy = self._level.of(node)
             if copy is not None and not node.is_pinned:
                 self._level.used_elsewhere(copy)
@@ -141,13 +148,13 @@ class Follower:
         """The block's node, with a copy in the tier; None for what was removed since, or cannot be true."""
         if entry.key in self._movers.deleted or not self._is_plausible(entry):
             return None
-        node = self._index.ensure(entry.key, entry.parent_key, entry.position)
+        node = ensure(self._books, entry.key, entry.parent_key, entry.position)
         if self._level.of(node) is None:
-            self._level.add(node, Tier.REMOTE).is_valid = True
+            self._level.add(node, Tier.REMOTE).validate()
         return node
 
     def _is_plausible(self, entry: RemoteEntry) -> bool:
         """A block follows its parent by one: so no index, whoever wrote it, can lead in circles."""
-        node, parent = self._index.nodes.get(entry.key), self._index.nodes.get(entry.parent_key)
+        node, parent = find(self._books, entry.key), find(self._books, entry.parent_key)
         is_placed = node is None or node.depth == entry.position
-        return is_placed and (not entry.position or parent is None or parent.depth == entry.position - 1)
+        return is_placed and (parent is None or parent.depth == entry.position - 1)

@@ -54,11 +54,10 @@ class Gpu:
         self.draining.pop(slot, None)
         self.slots.give(slot)
 
-    def give_private(self, slot: int) -> None:
-        if self.promised.pop(slot, None) is None:
-            self.slots.give(slot)
-        else:
-            self.draining[slot] = None
+    def unpromise(self, slot: int) -> None:
+        """The lease to which it was promised ends before its old content is out."""
+        del self.promised[slot]
+        self.draining[slot] = None
 
     def resize(self, capacity_bytes: int) -> None:
         """The new limit holds at once; the pool itself shrinks by `shrink`, when no slot beyond is in use."""

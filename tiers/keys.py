@@ -11,7 +11,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from tiers.books.blake2b import DIGEST_BYTES, chain
+from tiers.books.blake2b import DIGEST_BYTES, SIGMA, chain
 from tiers.books.compiled import Ints32
 
 BlockKey = bytes
@@ -36,7 +36,7 @@ def chain_keys(root: BlockKey, token_ids: Sequence[int], block_size: int) -> lis
     # numpy takes three times as long to make an array of a list.
     tokens = np.frombuffer(array("I", token_ids[: num_blocks * block_size]), np.uint32)
     digests = np.empty((num_blocks, NUM_WORDS), np.uint32)
-    chain(np.frombuffer(root, np.uint32), tokens, block_size, digests)
+    chain(np.frombuffer(root, np.uint32), tokens, block_size, digests, SIGMA)
     return list(struct.unpack(f"{KEY_BYTES}s" * num_blocks, digests.tobytes()))
 
 

@@ -3,27 +3,30 @@
 Decides and books; the bytes follow by operations that transfer threads run. Knows nothing about leases' lengths.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
+from tiers.books import steps
+from tiers.books.books import Books
 from tiers.errors import GoneError, UnreachableError
+from tiers.eviction import Exit
 from tiers.gpu import Gpu
 from tiers.host import Host, HostSlot
+from tiers.late import Late
 from tiers.level import Level
 from tiers.movers import Movers
 from tiers.names import Tier
-from tiers.node import Copy, Index, Node, oldest_first
-from tiers.policies import Exit
+from tiers.node import Copy, Node, find
 
 
 class Ladder:
     """All levels, gpu first. Every change ends with `submit`, which sends the operations off."""
 
-    def __init__(self, levels: list[Level], index: Index, gpu: Gpu, host: Host, movers: Movers) -> None:
+    def __init__(self, levels: list[Level], books: Books, gpu: Gpu, host: Host, movers: Movers) -> None:
         self.levels = levels
         self._slower = levels[1:]
-        self.late: list[Node] = []
-        self._index = index
+        self.late = Late(books)
+        self._books = books
         self._gpu = gpu
         self._host = host
         self._movers = movers
@@ -32,27 +35,31 @@ class Ladder:
     # -- down --------------------------------------------------------------------------------------------------------
     def evict(self, copy: Copy, reason: str) -> None:
         """The block leaves its tier: to the next slower one, unless it is there already. Its children left before."""
-        level = copy.level
+        level, node = copy.level, copy.node
         level.remove(copy, Exit.EVICTED)
         level.evicted[reason] += 1
-        target = self._next(level, copy.node)
+        target = self._next(level, node)
         has_moved = target is not None and self._pass_down(copy, target)
-        level.evicted_to(copy.node, target.tier if has_moved and target else None)
+        level.evicted_to(node, target.tier if has_moved and target else None)
         self.settle(copy)
-        self._forget_if_gone(copy.node, reason)
+        self._forget_if_gone(node, reason)
 
     def drop(self, copy: Copy) -> None:
         """The block leaves its tier and goes nowhere; blocks that follow it stay where they are."""
+        node = copy.node
         copy.level.remove(copy)
         self.settle(copy)
-        self._index.tidy(copy.node)
+        node.tidy()
 
     def forget(self, copy: Copy) -> None:
         """What lies in a shared tier cannot be had, or others have removed it: only the books change."""
+        node = copy.node
+        copy.level.remove(copy)
         if copy.holds:
             self._forgotten.add(copy)
-        copy.level.remove(copy)
-        self._index.tidy(copy.node)
+        else:
+            copy.give_row()
+        node.tidy()
 
     def rebalance(self) -> None:
         """Slower tiers that hold more than they may pass their oldest blocks on."""
@@ -69,15 +76,19 @@ class Ladder:
         levels = [level for level in self._slower if level.writes_through]
         return bool(levels) and self._store(copy, levels)
 
-    def store_hits(self, copies: Sequence[Copy | None]) -> None:
+    @property
+    def writes_through(self) -> bool:
+        """Whether some tier wants blocks as they fill, or as they are hit."""
+        return any(level.writes_through for level in self._slower)
+
+    def store_hits(self, copies: Sequence[Copy]) -> None:
         """Blocks in gpu were hit: tiers that wait for the n-th hit get those for which it was that.
 
         Tiers that write through get what they lack: each holds what was used last, so what-if can say what it serves.
         """
         levels = [level for level in self._slower if level.writes_through]
-        for copy in copies if levels else ():
-            if copy is not None and copy.is_valid:
-                self._store(copy, levels)
+        for copy in copies:
+            self._store(copy, levels)
 
     def _store(self, copy: Copy, levels: Sequence[Level]) -> bool:
         node = copy.node
@@ -201,20 +212,21 @@ class Ladder:
             self._not_stored(copy)
 
     def _stored(self, copy: Copy) -> None:
-        copy.is_valid = True
+        copy.validate()
         copy.level.arrived()
         copy.level.num_stored += copy.is_live
         self._unhold(copy)
 
     def _not_stored(self, copy: Copy) -> None:
-        copy.level.errors["store"] += 1
-        copy.level.arrived()
-        if copy.level.is_shared:
+        level, node = copy.level, copy.node
+        level.errors["store"] += 1
+        level.arrived()
+        if level.is_shared:
             self._forgotten.add(copy)
         if copy.is_live:
-            copy.level.remove(copy)
+            level.remove(copy)
             self._unhold(copy)
-            self._forget_if_gone(copy.node, copy.level.reason)
+            self._forget_if_gone(node, level.reason)
         else:
             self._unhold(copy)
 
@@ -239,75 +251,63 @@ class Ladder:
     def _loaded(self, copy: Copy, source: Copy, host: HostSlot | None, error: Exception | None, seconds: float) -> None:
         if host is not None:
             self._host.unref(host)
-        self._unhold(source)
+        level, key = source.level, copy.node.key
+        level.cost.observe(seconds)
         for lease in copy.waiters or ():
             lease.num_pending -= 1
             if error is not None:
                 lease.has_failed = True
-                lease.origins.pop(copy.node.key, None)
+                lease.origins.pop(key, None)
         copy.waiters = None
-        source.level.cost.observe(seconds)
         if error is not None:
             self._lost(copy, source, error)
             return
-        source.level.num_loaded += 1
-        source.level.timer.observe(seconds)
-        copy.is_valid = True
+        self._unhold(source)
+        level.num_loaded += 1
+        level.timer.observe(seconds)
+        copy.validate()
         self._unhold(copy)
         if self.store_through(copy):
             self.rebalance()
         if not copy.pins:
-            self.late.append(copy.node)
+            self.late.add(key)
 
     def _lost(self, copy: Copy, source: Copy, error: Exception) -> None:
         """What the source has is of no use; slower tiers may still have the block."""
-        level = source.level
-        if isinstance(error, UnreachableError):
+        level, key = source.level, copy.node.key
+        is_away = isinstance(error, UnreachableError)
+        if is_away or not (level.is_shared and isinstance(error, GoneError)):
             level.errors["load"] += 1
-            self._leave(source, self.forget)
-        else:
-            if not (level.is_shared and isinstance(error, GoneError)):
-                level.errors["load"] += 1
-                level.evicted["corrupt"] += 1
-            self._leave(source, self.drop)
+            level.evicted["corrupt"] += not is_away
+        is_there = source.is_live
+        self._unhold(source)
+        if is_there:
+            (self.forget if is_away else self.drop)(source)
         copy.holds -= 1
-        self._leave(copy, self.drop)
-        self.late.append(copy.node)  # what slower tiers have of it was held
-
-    def _leave(self, copy: Copy, how: Callable[[Copy], None]) -> None:
-        if copy.is_live:
-            how(copy)
-
-    def touch_late(self) -> None:
-        """Blocks that nobody reads any more though no lease has let them go: no older than their children."""
-        if not self.late:
-            return
-        for node in oldest_first(reversed(self.late)):
-            if not node.is_pinned:
-                self.touch(node)
-        self.late.clear()
+        self.drop(copy)
+        self.late.add(key)  # what slower tiers have of it was held
 
     def touch(self, node: Node) -> None:
-        for copy in node.copies:
-            if copy is not None:
-                copy.level.eviction.touch(copy)
+        """In all tiers that have it."""
+        steps.touch_all(*self._books.tables, node.row)
 
     # -- both --------------------------------------------------------------------------------------------------------
     def settle(self, copy: Copy) -> None:
         """Give back what a copy that has left its tier took there, once nobody reads it."""
         if copy.is_live or copy.pins:
             return
+        level = copy.level
         if copy.holds:
-            if copy.level.rank == 0:
+            if level.rank == 0:
                 self._gpu.evicted(copy)
             return
-        if copy.level.rank == 0:
+        if level.rank == 0:
             self._gpu.drained(copy.slot)
-            return
-        if copy.host is not None:
+        elif copy.host is not None:
             self._host.unref(copy.host)
-        if self._is_to_be_removed(copy):
-            self._movers.delete(copy.level.tier, copy.node.key)
+        if level.rank and self._is_to_be_removed(copy):
+            self._movers.delete(level.tier, copy.node.key)
+        copy.give_row()
 
     def submit(self) -> None:
         self._movers.submit()
@@ -323,7 +323,7 @@ class Ladder:
 
     def _has_newer(self, copy: Copy) -> bool:
         """The block was stored again meanwhile, under the same name."""
-        node = self._index.nodes.get(copy.node.key)
+        node = find(self._books, copy.node.key)
         return node is not None and copy.level.of(node) is not None
 
     def _unhold(self, copy: Copy) -> None:
@@ -335,15 +335,15 @@ class Ladder:
         """A block that has left its last tier takes those after it along: nothing could find them."""
         if node.fastest is not None:
             return
-        if node.children:
-            for child in list(self._index.descendants(node)):
+        if node.has_children:
+            for child in node.descendants():
                 if not child.is_pinned:
                     self._drop_all(child, reason)
-        self._index.tidy(node)
+        node.tidy()
 
     def _drop_all(self, node: Node, reason: str) -> None:
         for copy in node.live_copies():
             copy.level.evicted[reason] += 1
             copy.level.remove(copy)
             self.settle(copy)
-        self._index.tidy(node)
+        node.tidy()

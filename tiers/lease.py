@@ -1,10 +1,12 @@
 """What a request holds of the gpu tier while it runs. Knows nothing about other requests."""
 
+from array import array
 from enum import StrEnum
 
+from tiers.books.books import Books
+from tiers.books.layout import NONE, SLOT
 from tiers.keys import BlockKey
 from tiers.names import Tier
-from tiers.node import Copy
 
 
 class LeaseState(StrEnum):
@@ -20,8 +22,8 @@ class Lease:
 
     `skipped_tiers` says so for the blocks after those that were found, too, and are cheaper to compute than to load.
 
-    `copies[i]` is the cached block behind `block_ids[i]`, or None while it is the request's own. Where two requests
-    compute the same block, the second keeps its own slot and reads along with the first one's copy.
+    `copies[i]` is the row of the cached block behind `block_ids[i]`, or NONE while it is the request's own. Where
+    two requests compute the same block, the second keeps its own slot and reads along with the first one's copy.
     """
 
     __slots__ = (
@@ -36,10 +38,10 @@ class Lease:
     )
 
     def __init__(self, origins: dict[BlockKey, Tier]) -> None:
-        self.block_ids: list[int] = []
+        self.block_ids: array[int] = array("q")
         self.hit_tiers: list[Tier] = []
         self.skipped_tiers: list[Tier] = []
-        self.copies: list[Copy | None] = []
+        self.copies: array[int] = array("i")
         self.origins = origins
         self.num_pending = 0
         self.has_failed = False
@@ -51,6 +53,6 @@ class Lease:
             return LeaseState.FAILED
         return LeaseState.LOADING if self.num_pending else LeaseState.READY
 
-    def private_slots(self) -> list[int]:
+    def private_slots(self, books: Books) -> list[int]:
         pairs = zip(self.block_ids, self.copies, strict=True)
-        return [slot for slot, copy in pairs if copy is None or copy.slot != slot]
+        return [slot for slot, copy in pairs if copy == NONE or books.copies[copy, SLOT] != slot]

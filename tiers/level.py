@@ -3,14 +3,18 @@
 Knows nothing about the other tiers or how bytes move.
 """
 
+from tiers.books import steps
+from tiers.books.books import Books
+from tiers.books.layout import CAPACITY, NONE, NUM_BLOCKS, STORE_AFTER_HITS, TIER, WRITE_MODE
 from tiers.config import TierChanges, TierConfig, check_hits
-from tiers.flows import DroppedKeys, Flows
-from tiers.keys import BlockKey
+from tiers.eviction import Exit, Order
+from tiers.flows import Dropped, Flows, max_drops
 from tiers.load_cost import LoadCost
-from tiers.names import Policy, Tier, WriteMode
+from tiers.names import TIERS, Policy, Tier, WriteMode
 from tiers.node import Copy, Node
-from tiers.policies import EvictionPolicy, Exit, make_policy
 from tiers.stats import EVICTION_REASONS, OPERATIONS, LoadTimer, TierStats
+
+MODES = (WriteMode.WRITE_BACK, WriteMode.WRITE_THROUGH, WriteMode.WRITE_SELECTIVE)
 
 
 class Level:
@@ -21,19 +25,25 @@ class Level:
 
     is_shared = False
 
-    def __init__(self, rank: int, config: TierConfig, block_bytes: int) -> None:
+    def __init__(self, books: Books, rank: int, config: TierConfig, block_bytes: int) -> None:
         self.rank = rank
         self.tier = config.tier
         self.block_bytes = block_bytes
+        self._books = books
+        self._row = books.tables.levels[rank].data
+        self._row[TIER] = TIERS.index(config.tier)
+        books.levels.append(self)
         self.write_mode = config.write_mode
         self.store_after_hits = config.store_after_hits
         self.load = config.load
-        self.policy = config.policy
-        self.eviction = self._make_policy(config.policy, config.capacity_bytes // block_bytes)
-        self.flows = Flows(config.tier)
-        self.dropped = DroppedKeys(0)
+        self.policy = Policy.LRU
+        self.eviction = Order(books, rank)
+        self.flows = Flows(config.tier, self._row)
+        self.dropped = Dropped(books, rank)
         self.resize(config.capacity_bytes)
-        self.num_blocks = self.num_arriving = 0
+        self.set_policy(config.policy)
+        self._tell()
+        self.num_arriving = 0
         self.is_shrinking = False
         self.num_stored = self.num_loaded = 0
         self.store_seconds = 0.0
@@ -42,11 +52,15 @@ class Level:
         self.timer = LoadTimer()
         self.cost = LoadCost()
 
+    @property
+    def num_blocks(self) -> int:
+        num_blocks: int = self._row[NUM_BLOCKS]
+        return num_blocks
+
     def resize(self, capacity_bytes: int) -> None:
         self.capacity_bytes = capacity_bytes
-        self.capacity_blocks = capacity_bytes // self.block_bytes
-        self.eviction.resize(self.capacity_blocks)
-        self.dropped.resize(self.capacity_blocks)
+        self.capacity_blocks = self._row[CAPACITY] = capacity_bytes // self.block_bytes
+        steps.resized(*self._books.tables, self.rank, max_drops(self.capacity_blocks))
 
     def configure(self, changes: TierChanges) -> None:
         """Raises ValueError."""
@@ -54,20 +68,20 @@ class Level:
         self.store_after_hits = changes.get("store_after_hits", self.store_after_hits)
         self.write_mode = changes.get("write_mode", self.write_mode)
         self.load = changes.get("load", self.load)
+        self._tell()
         self.set_policy(changes.get("policy", self.policy))
 
     def set_policy(self, policy: Policy) -> None:
         """Who leaves next is decided by another policy; the blocks stay, in the order in which they would have left."""
         if policy is self.policy:
             return
-        blocks = self.eviction.oldest_first()
         self.policy = policy
-        self.eviction = self._make_policy(policy, self.capacity_blocks)
-        for copy in blocks:
-            self.eviction.touch(copy)
+        self.eviction.follow(policy)
 
-    def _make_policy(self, policy: Policy, capacity_blocks: int) -> EvictionPolicy:
-        return make_policy(policy, capacity_blocks)
+    def _tell(self) -> None:
+        """What is compiled reads it in the tables."""
+        self._row[WRITE_MODE] = MODES.index(self.write_mode)
+        self._row[STORE_AFTER_HITS] = self.store_after_hits
 
     def rebalanced(self) -> None:
         """What could leave has left."""
@@ -101,17 +115,14 @@ class Level:
         return "resize" if self.is_shrinking else "capacity"
 
     def of(self, node: Node) -> Copy | None:
-        return node.copies[self.rank]
+        return node.copy_at(self.rank)
 
     def add(self, node: Node, source: Tier, origin: Tier | None = None) -> Copy:
         """`origin` is the tier that it came from; None: from the model, or it was found here."""
-        if origin is None:
-            self.flows.num_new += 1
-        else:
-            self.flows.came[origin] += 1
-        copy = node.copies[self.rank] = Copy(node, self, source)
-        self.num_blocks += 1
-        return copy
+        self._books.reserve(copies=1)
+        came = NONE if origin is None else TIERS.index(origin)
+        row = steps.add(*self._books.tables, node.row, self.rank, TIERS.index(source), came)
+        return Copy(self._books, row)
 
     def expect(self) -> None:
         """One of the blocks that were added is on its way; `arrived` follows."""
@@ -123,34 +134,14 @@ class Level:
 
     def remove(self, copy: Copy, leave: Exit = Exit.DROPPED) -> None:
         """After `Exit.EVICTED` call `evicted_to`, once it is clear where it goes."""
-        copy.node.copies[self.rank] = None
-        copy.is_live = False
-        self.num_blocks -= 1
-        self.eviction.remove(copy, leave)
-        if leave is Exit.PROMOTED:
-            self.flows.went[Tier.GPU] += 1
-        elif leave is Exit.DROPPED:
-            self._gone(copy.node)
+        self._books.reserve(memories=1)
+        steps.leave(*self._books.tables, copy.row, int(leave))
 
     def evicted_to(self, node: Node, target: Tier | None) -> None:
         """What was removed to make room went there; None: nowhere."""
-        if target is not None:
-            self.flows.went[target] += 1
-        elif self._gone(node):
-            self.dropped.add(node.key)
-
-    def _gone(self, node: Node) -> bool:
-        """True if no tier has it any more."""
-        if node.fastest is not None:
-            self.flows.num_freed += 1
-            return False
-        self.flows.num_dropped += 1
-        return True
-
-    def computed_again(self, key: BlockKey) -> None:
-        """A block that was dropped here not long ago is back: from the model."""
-        self.dropped.forget(key)
-        self.flows.num_missed += 1
+        self._books.reserve(memories=1)
+        went = NONE if target is None else TIERS.index(target)
+        steps.went(*self._books.tables, node.row, self.rank, went)
 
     def stats(self, block_size: int, used_blocks: int) -> TierStats:
         return TierStats(

@@ -3,56 +3,13 @@
 What others store is counted here and may be more than this side's limit; only what this side stores makes others leave.
 """
 
+from tiers.books import orders
+from tiers.books.books import Books
+from tiers.books.layout import KEEPS_NOTES
+from tiers.config import TierConfig
 from tiers.keys import BlockKey
 from tiers.level import Level
-from tiers.names import Policy
-from tiers.node import Copy
-from tiers.policies import EvictionPolicy, Exit, make_policy
-
-
-class Noted:
-    """An eviction policy that notes which blocks this side has used, oldest first, so that others can be told."""
-
-    def __init__(self, policy: EvictionPolicy) -> None:
-        self.policy = policy
-        self.used: dict[Copy, None] = {}
-
-    def __len__(self) -> int:
-        return len(self.policy)
-
-    def __contains__(self, copy: Copy) -> bool:
-        return copy in self.policy
-
-    def touch(self, copy: Copy) -> None:
-        self.policy.touch(copy)
-        self._note(copy)
-
-    def enter(self, copy: Copy) -> None:
-        self.policy.enter(copy)
-        self._note(copy)
-
-    def hold(self, copy: Copy) -> None:
-        self.policy.hold(copy)
-
-    def remove(self, copy: Copy, leave: Exit) -> None:
-        self.policy.remove(copy, leave)
-        self.used.pop(copy, None)
-
-    def victim(self, incoming: BlockKey = b"") -> Copy | None:
-        return self.policy.victim(incoming)
-
-    def resize(self, capacity_blocks: int) -> None:
-        self.policy.resize(capacity_blocks)
-
-    def oldest_first(self) -> list[Copy]:
-        return self.policy.oldest_first()
-
-    def check(self) -> None:
-        self.policy.check()
-
-    def _note(self, copy: Copy) -> None:
-        self.used.pop(copy, None)
-        self.used[copy] = None
+from tiers.node import Copy, nodes
 
 
 class SharedLevel(Level):
@@ -64,19 +21,14 @@ class SharedLevel(Level):
     is_shared = True
     is_storing = False
     num_switched_off = 0
-    eviction: Noted
 
-    def _make_policy(self, policy: Policy, capacity_blocks: int) -> EvictionPolicy:
-        return Noted(make_policy(policy, capacity_blocks))
+    def __init__(self, books: Books, rank: int, config: TierConfig, block_bytes: int) -> None:
+        super().__init__(books, rank, config, block_bytes)
+        self._row[KEEPS_NOTES] = 1
 
     def resize(self, capacity_bytes: int) -> None:
         super().resize(capacity_bytes)
         self.num_switched_off += not self.capacity_blocks
-
-    def set_policy(self, policy: Policy) -> None:
-        used = self.eviction.used
-        super().set_policy(policy)
-        self.eviction.used = used
 
     @property
     def is_over(self) -> bool:
@@ -97,9 +49,9 @@ class SharedLevel(Level):
 
     def used_elsewhere(self, copy: Copy) -> None:
         """Others have used the block; nobody here reads it now."""
-        self.eviction.policy.touch(copy)
+        self.eviction.touch(copy, is_noted=False)
 
     def take_used(self) -> list[BlockKey]:
         """Keys of what was used here since the last call, oldest first, as far as it is stored."""
-        used, self.eviction.used = self.eviction.used, {}
-        return [copy.node.key for copy in used if copy.is_valid]
+        rows = orders.take_notes(*self._books.tables, self.rank)
+        return [node.key for node in nodes(self._books, rows)]

@@ -28,9 +28,13 @@ class Worth:
         self._block_size = block_size
         self._prefill_seconds = prefill_seconds
 
+    @property
+    def reads_all(self) -> bool:
+        return all(level.load is LoadChoice.ALWAYS for level in self._levels)
+
     def num_worth(self, hits: Sequence[Node]) -> int:
         """How many of the first blocks to read. Changes nothing: it may be asked again until there is room."""
-        if all(level.load is LoadChoice.ALWAYS for level in self._levels):
+        if self.reads_all:
             return len(hits)
         cut = self._cheapest_cut(hits)
         if cut < len(hits) and _level_of(hits[cut]).cost.is_stale:

@@ -48,10 +48,12 @@ def _make_room(parts: Parts, disk: DiskStore, level: Level, num_written: int) ->
     oldest = level.eviction.victim()
     if oldest is None or num_written >= level.capacity_blocks:
         return False
+    node = oldest.node
     level.remove(oldest)
     level.evicted["capacity"] += 1
-    disk.remove(oldest.node.key)
-    parts.index.tidy(oldest.node)
+    disk.remove(node.key)
+    oldest.give_row()
+    node.tidy()
     return True
 
 
@@ -66,6 +68,6 @@ def bytes_of(parts: Parts, copy: Copy) -> memoryview:
 
 def _book(level: Level, origin: Copy) -> None:
     copy = level.add(origin.node, Tier.DISK, origin.level.tier)
-    copy.is_valid = True
+    copy.validate()
     level.num_stored += 1
     level.eviction.touch(copy)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.tiers.valkey import ValkeyServer
+from tiers import warm_up
 
 
 @pytest.fixture(scope="session")
@@ -19,3 +20,9 @@ def kv_server(running_kv_server: ValkeyServer) -> ValkeyServer:
     """Empty."""
     running_kv_server.client.flushall()
     return running_kv_server
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled() -> None:
+    """So that no test waits for it in the middle."""
+    warm_up()

@@ -110,9 +110,10 @@ class Rig:
         for index, key in enumerate(keys):
             if index < num_hits:
                 assert self.pool.read(lease.block_ids[index]) == content(key), "a block has a wrong content"
-        for index in range(num_hits if start is None else start, len(keys)):
+        first = num_hits if start is None else start
+        for index in range(first, len(keys)):
             self.pool.write(lease.block_ids[index], content(keys[index]))
-            self.cache.register(lease, index, keys[index], keys[index - 1] if index else ROOT)
+        self.cache.register(lease, first, keys[first:], keys[first - 1] if first else ROOT)
 
     def request(
         self, keys: Sequence[BlockKey], num_hittable: int | None = None, num_blocks: int | None = None

@@ -134,7 +134,7 @@ def test_a_lease_can_be_released_once_and_a_block_registered_once() -> None:
     lease = take(rig, 1)
     rig.compute(lease, keys_of([1]))
     with pytest.raises(ValueError, match="cached already"):
-        rig.cache.register(lease, 0, keys_of([1])[0], ROOT)
+        rig.cache.register(lease, 0, keys_of([1]), ROOT)
     rig.cache.release(lease)
     with pytest.raises(ValueError, match="released already"):
         rig.cache.release(lease)

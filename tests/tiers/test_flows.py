@@ -5,14 +5,19 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tiers.oracle import OracleHierarchy
+from tests.tiers.policies.rig import LevelRig, key_of
 from tests.tiers.rig import Rig, config, keys_of, make_rig
-from tiers import TIERS, BlockKey, Tier, WriteMode
-from tiers.flows import MAX_DROPPED_KEYS, DroppedKeys, origins_of, ways_out_of
+from tiers import TIERS, BlockKey, Policy, Tier, WriteMode
+from tiers.books import requests
+from tiers.eviction import Exit
+from tiers.flows import MAX_DROPPED_KEYS, origins_of, ways_out_of
+from tiers.keys import packed
 
 MAX_BLOCKS = 6
 PROMPTS = st.lists(st.integers(0, 1), min_size=1, max_size=MAX_BLOCKS)
@@ -154,35 +159,57 @@ def test_clearing_a_tier_drops_what_no_other_has(tmp_path: Path) -> None:
     assert rig.cache.stats()[Tier.CPU].missed_blocks == 0, "what somebody cleared was not evicted"
 
 
+def drop(rig: LevelRig, number: int) -> None:
+    """A block that comes and is evicted to nowhere."""
+    copy = rig.add(path_of(number))
+    node = copy.node
+    rig.level.remove(copy, Exit.EVICTED)
+    rig.level.evicted_to(node, None)
+    copy.give_row()
+    node.tidy()
+
+
+def path_of(number: int) -> bytes:
+    return number.to_bytes(3)
+
+
+def small(num_blocks: int) -> LevelRig:
+    return LevelRig(Policy.LRU, num_blocks)
+
+
 def test_a_tier_remembers_between_half_and_all_of_what_it_could_hold() -> None:
-    dropped = DroppedKeys(10)
-    keys = [bytes([number]) for number in range(100)]
-    for key in keys:
-        dropped.add(key)
-        assert len(dropped) <= 10
-    assert {*keys[-5:]} <= dropped.new | dropped.old <= {*keys[-10:]}
-    dropped.forget(keys[-1])
-    assert keys[-1] not in dropped.new | dropped.old
+    rig = small(10)
+    for number in range(100):
+        drop(rig, number)
+        assert len(rig.level.dropped) <= 10
+        rig.check()
+    known = {number for number in range(100) if key_of(path_of(number)) in rig.level.dropped}
+    assert {*range(95, 100)} <= known <= {*range(90, 100)}
+    parent, key = packed([key_of(path_of(99)[:2])]), packed([key_of(path_of(99))])
+    requests.register(*rig.books.tables, key, parent[0], 2, np.zeros(1, np.int64), np.zeros(1, np.int32))
+    assert key_of(path_of(99)) not in rig.level.dropped
+    assert rig.level.flows.num_missed == 1
 
 
 def test_a_tier_of_nothing_remembers_nothing_and_no_tier_remembers_without_bound() -> None:
-    nothing = DroppedKeys(1)
-    nothing.add(b"key")
-    assert not len(nothing)
-    huge = DroppedKeys(10**9)
+    nothing = small(1)
+    drop(nothing, 0)
+    assert not len(nothing.level.dropped)
+    huge = small(10**9)
     for number in range(MAX_DROPPED_KEYS + 100):
-        huge.add(number.to_bytes(8))
-    assert MAX_DROPPED_KEYS // 2 <= len(huge) <= MAX_DROPPED_KEYS
+        drop(huge, number)
+    assert MAX_DROPPED_KEYS // 2 <= len(huge.level.dropped) <= MAX_DROPPED_KEYS
 
 
 def test_a_tier_that_has_shrunk_remembers_no_more_than_it_may_hold_now() -> None:
-    dropped = DroppedKeys(8)
+    rig = small(8)
     for number in range(6):
-        dropped.add(bytes([number]))
-    dropped.resize(6)
+        drop(rig, number)
+    rig.level.resize(6)
     for number in range(6, 20):
-        dropped.add(bytes([number]))
-        assert len(dropped) <= 6
+        drop(rig, number)
+        assert len(rig.level.dropped) <= 6
+        rig.check()
 
 
 @pytest.mark.parametrize("tier", TIERS)

@@ -82,14 +82,13 @@ class CacheMachine(RuleBasedStateMachine):
     @rule(data=st.data(), num_blocks=st.integers(1, 3))
     def compute(self, data: st.DataObject, num_blocks: int) -> None:
         request = data.draw(st.sampled_from(self.requests))
-        for _ in range(num_blocks):
-            index = request.num_done
-            if not 0 <= index < len(request.keys):
-                return
-            self.rig.pool.write(request.lease.block_ids[index], content(request.keys[index]))
-            parent = request.keys[index - 1] if index else ROOT
-            self.cache.register(request.lease, index, request.keys[index], parent)
-            request.num_done += 1
+        first = request.num_done
+        keys = request.keys[first : first + num_blocks] if first >= 0 else []
+        for index, key in enumerate(keys, first):
+            self.rig.pool.write(request.lease.block_ids[index], content(key))
+        if keys:
+            self.cache.register(request.lease, first, keys, request.keys[first - 1] if first else ROOT)
+            request.num_done += len(keys)
 
     @precondition(lambda self: self.requests)
     @rule(data=st.data())

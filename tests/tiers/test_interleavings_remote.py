@@ -17,6 +17,7 @@ from tests.tiers.rig import ROOT, SLAB, config, content, keys_of, make_rig
 from tests.tiers.test_interleavings import WORDS, CacheMachine
 from tests.tiers.valkey import ValkeyServer
 from tiers import LeaseState, Tier, WriteMode
+from tiers.node import copies
 from tiers.remote import NO_LIMIT, RemoteStore
 from tiers.remote_writer import Outgoing
 
@@ -157,7 +158,8 @@ class RemoteCacheMachine(CacheMachine):
         assert self.cache.stats()[Tier.REMOTE].health.is_up
         if self.cache.stats()[Tier.REMOTE].capacity_blocks:
             there = {entry.key for entry in self.others.scan()}
-            known = {key for key, node in self.cache._parts.index.nodes.items() if node.copies[-1] is not None}
+            books = self.cache._parts.books
+            known = {copy.node.key for copy in copies(books, books.live_copies(len(books.levels) - 1))}
             assert known == there, "what is known of the server is not what is there"
         self.others.close()
         self.requests = []

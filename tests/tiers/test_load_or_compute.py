@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from tests.tiers.rig import BLOCK_SIZE, Rig, config, keys_of, make_rig
 from tiers import LoadChoice, Tier, TierConfig
+from tiers.books.books import Books
 from tiers.level import Level
 from tiers.load_cost import DECLINES_TO_PROBE, PROBE_BLOCKS, LoadCost
-from tiers.node import Index, Node
+from tiers.node import Node, ensure
 from tiers.worth import Worth
 
 A, B = [1] * 8, [2] * 8
@@ -122,12 +123,11 @@ Place = tuple[int, int]  # rank of the level, seconds of computing the block
 RANKS = {0: Tier.GPU, 1: Tier.CPU, 2: Tier.DISK, 3: Tier.REMOTE}
 
 
-def chain(levels: Sequence[Level], places: Sequence[Place]) -> list[Node]:
-    index = Index(len(levels))
+def chain(books: Books, levels: Sequence[Level], places: Sequence[Place]) -> list[Node]:
     nodes: list[Node] = []
     for depth, (rank, _) in enumerate(places):
-        key, parent = bytes([depth + 1]), bytes([depth])
-        nodes.append(index.ensure(key, parent, depth))
+        key, parent = bytes([depth + 1] * 16), bytes([depth] * 16)
+        nodes.append(ensure(books, key, parent, depth))
         levels[rank].add(nodes[-1], levels[rank].tier, Tier.GPU if rank else None)
     return nodes
 
@@ -140,14 +140,15 @@ def chain(levels: Sequence[Level], places: Sequence[Place]) -> list[Node]:
 def test_the_cut_is_the_cheapest_of_all_that_leave_out_nothing_that_must_be_read(
     places: list[Place], seconds: tuple[int | None, ...], loads: tuple[LoadChoice, ...]
 ) -> None:
-    levels = [Level(rank, TierConfig(tier, 100, path=Path(), url="redis://"), 1) for rank, tier in RANKS.items()]
+    books = Books(len(RANKS))
+    levels = [Level(books, rank, TierConfig(tier, 100, path=Path(), url="redis://"), 1) for rank, tier in RANKS.items()]
     for level, cost, load in zip(levels[1:], seconds, loads, strict=True):
         level.load = load
         if cost is not None:
             level.cost.observe(cost)
     computes = [float(compute) for _, compute in places]
     worth = Worth(levels, BLOCK_SIZE, lambda position, num_tokens: computes[position // BLOCK_SIZE])
-    cut = worth.num_worth(chain(levels, places))
+    cut = worth.num_worth(chain(books, levels, places))
     must_read = [rank == 0 or level_must_be_read(levels[rank]) for rank, _ in places]
     first = max((at + 1 for at, must in enumerate(must_read) if must), default=0)
     costs = [levels[rank].cost.seconds or 0.0 for rank, _ in places]

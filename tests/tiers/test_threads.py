@@ -56,7 +56,7 @@ def finish(cache: TieredCache, pool: MemoryPool, lease: Lease, keys: list[BlockK
             assert np.array_equal(block, pattern(key)), f"block {index} of a lease has another content"
         else:
             block[:] = pattern(key)
-            cache.register(lease, index, key, keys[index - 1] if index else ROOT)
+            cache.register(lease, index, [key], keys[index - 1] if index else ROOT)
     cache.release(lease)
 
 

@@ -19,7 +19,7 @@ from tiers import CacheConfig, MemoryPool, Policy, SlabSpec, Tier, TierConfig, T
 
 TRACE = Path(__file__).parents[3] / "shared" / "traces" / "mooncake_conversation_trace.jsonl.gz"
 SLAB = SlabSpec(1, "uint8", (1,))
-ROOT = b"root"
+ROOT = bytes(16)
 NUM_UNIQUE = 182_790
 
 
@@ -42,8 +42,8 @@ def replay(cache: TieredCache) -> Iterator[list[Tier]]:
     for keys in requests():
         lease = cache.acquire(keys, len(keys), {})
         assert lease is not None
-        for index in range(len(lease.hit_tiers), len(keys)):
-            cache.register(lease, index, keys[index], keys[index - 1] if index else ROOT)
+        first = len(lease.hit_tiers)
+        cache.register(lease, first, keys[first:], keys[first - 1] if first else ROOT)
         cache.release(lease)
         while cache.poll() or cache.num_transfers:
             pass

@@ -41,8 +41,11 @@ L32, L40, L48, L1 = np.uint64(32), np.uint64(40), np.uint64(48), np.uint64(1)
 
 
 @entry
-def chain(root: np.ndarray, token_ids: np.ndarray, block_size: int, digests: np.ndarray) -> None:
-    """`root` uint32 [4], `token_ids` uint32 [n · block_size], `digests` uint32 [n, 4] to be filled."""
+def chain(root: Words, token_ids: Words, block_size: int, digests: Words, sigma: Words) -> None:
+    """`root` uint32 [4], `token_ids` uint32 [n · block_size], `digests` uint32 [n, 4] to be filled.
+
+    `sigma` is SIGMA: were it a constant here, all twelve rounds would be laid out, which takes seconds to compile.
+    """
     message = np.empty(CHUNK_WORDS, np.uint32)
     words = message.view(np.uint64)
     state = np.empty(8, np.uint64)
@@ -62,7 +65,7 @@ def chain(root: np.ndarray, token_ids: np.ndarray, block_size: int, digests: np.
                 else:
                     message[at] = 0
             is_last = start + CHUNK_WORDS >= num_words
-            _compress(state, words, 4 * (num_words if is_last else start + CHUNK_WORDS), is_last)
+            _compress(state, words, sigma, 4 * (num_words if is_last else start + CHUNK_WORDS), is_last)
         for half in range(2):
             digests[block, 2 * half] = np.uint32(state[half] & np.uint64(0xFFFFFFFF))
             digests[block, 2 * half + 1] = np.uint32(state[half] >> R32)
@@ -70,7 +73,7 @@ def chain(root: np.ndarray, token_ids: np.ndarray, block_size: int, digests: np.
 
 
 @part
-def _compress(h: Words, m: Words, num_bytes: int, is_last: bool) -> None:
+def _compress(h: Words, m: Words, sigma: Words, num_bytes: int, is_last: bool) -> None:
     """Function F of the RFC, section 3.2."""
     v0, v1, v2, v3, v4, v5, v6, v7 = h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7]
     v8, v9, v10, v11 = IV[0], IV[1], IV[2], IV[3]
@@ -78,7 +81,7 @@ def _compress(h: Words, m: Words, num_bytes: int, is_last: bool) -> None:
     if is_last:
         v14 = ~v14
     for number in range(12):
-        s = SIGMA[number]
+        s = sigma[number]
         v0, v4, v8, v12 = _mix(v0, v4, v8, v12, m[s[0]], m[s[1]])
         v1, v5, v9, v13 = _mix(v1, v5, v9, v13, m[s[2]], m[s[3]])
         v2, v6, v10, v14 = _mix(v2, v6, v10, v14, m[s[4]], m[s[5]])

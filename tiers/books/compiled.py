@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-import numpy as np
 from numpy.typing import NDArray
 
-Ints32 = NDArray[np.int32]
-Ints64 = NDArray[np.int64]
-Words = NDArray[np.uint64]
+# The element types are for the reader: in compiled code they are numba's, not numpy's.
+Ints32 = NDArray[Any]
+Ints64 = NDArray[Any]
+Words = NDArray[Any]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,21 +33,29 @@ def _sources() -> str:
 
 
 def _keep_code() -> None:
-    folder = os.environ.get("NUMBA_CACHE_DIR") or str(Path(__file__).parent / "__pycache__" / "numba")
+    """In the folder that is asked for, or beside the sources, whose code it is, if that can be written."""
+    beside = Path(__file__).parent / "__pycache__"
+    folder = os.environ.get("NUMBA_CACHE_DIR") or str(beside / "numba")
     vars(numba.config)["CACHE_DIR"] = str(Path(folder) / _sources())
 
 
 _keep_code()
 
+# Every function that Python calls, so that none is compiled while somebody waits (`warm_up`).
+ENTRIES: list[Any] = []
+
 
 def entry(function: F) -> F:
     """A function that Python calls: its code, with that of its parts, is kept between starts."""
     try:
-        return cast(F, numba.njit(cache=True)(function))
+        compiled = numba.njit(cache=True)(function)
     except RuntimeError:  # nowhere to write to
-        return cast(F, numba.njit(function))
+        compiled = numba.njit(function)
+    ENTRIES.append(compiled)
+    return cast(F, compiled)
 
 
 def part(function: F) -> F:
-    """A function that is compiled into those that call it."""
-    return cast(F, numba.njit(function))
+    """A function that is compiled into those that call it; Python cannot."""
+    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    return cast(F, numba.njit(**options)(function))

@@ -1,98 +1,116 @@
 """ARC (Megiddo & Modha, "ARC: A Self-Tuning, Low Overhead Replacement Cache", FAST '03), closed under prefix.
 
 Blocks used once lately and blocks used more often are two LRU lists (T1, T2), each with a list of keys that left it
-(B1, B2). A key that returns from B1 says that the first should be larger, one from B2 that the second should; `_target`
-(p) follows. The paper makes room for a block whose key it knows: `victim` takes that key. A block that was read here
-and moved up joins B2, so that it returns to T2; as it was no miss, it moves no target.
+(B1, B2). A key that returns from B1 says that the first should be larger, one from B2 that the second should; the
+target (p) follows. The paper makes room for a block whose key it knows: `victim` takes its node. A block that was read
+here and moved up joins B2, so that it returns to T2; as it was no miss, it moves no target. With a tier of c blocks T1
+and B1 have at most c, all four lists 2 c. Compiled over the tables.
 """
 
-from collections import OrderedDict
+import numpy as np
 
-from tiers.keys import BlockKey
-from tiers.node import Copy
-from tiers.policies.base import Exit
-from tiers.policies.queues import QueuedPolicy
+from tiers.books.compiled import part
+from tiers.books.layout import (
+    CAPACITY,
+    DROPPED,
+    ENTERED,
+    FLAGS,
+    HAS_MOVED,
+    NODE,
+    NONE,
+    PROMOTED,
+    RANK,
+    SIZES,
+    TARGET,
+    Tables,
+    at,
+    numbers,
+    wide,
+)
+from tiers.books.memories import forget, forget_oldest, length, recall, remember
+from tiers.policies.queues import add, drop, move, oldest
 
-ONCE, OFTEN = 0, 1
-Ghosts = OrderedDict[BlockKey, bool]
+ONCE, OFTEN = numbers(0, 2)
 
 
-class Arc(QueuedPolicy):
-    """`_ghosts` are B1 and B2, oldest first; the value says whether the key has moved the target already.
+@part
+def touch(t: Tables, copy: int) -> None:
+    if at(t.copies, copy, FLAGS) & ENTERED:
+        move(t, copy, OFTEN)
+        return
+    node, rank = at(t.copies, copy, NODE), at(t.copies, copy, RANK)
+    _adapt(t, rank, node)
+    queue = ONCE
+    for number in range(2):
+        ghost = recall(t, node, rank, wide(number))
+        if ghost != NONE:
+            forget(t, ghost)
+            queue = OFTEN
+    add(t, copy, queue)
+    trim(t, rank, NONE)
 
-    With a tier of c blocks T1 and B1 have at most c, all four lists 2 c.
-    """
 
-    __slots__ = ("_capacity", "_ghosts", "_target")
+@part
+def remove(t: Tables, copy: int, leave: int) -> None:
+    queue = drop(t, copy)
+    if queue == NONE or leave == DROPPED:
+        return
+    node, rank = at(t.copies, copy, NODE), at(t.copies, copy, RANK)
+    number = OFTEN if leave == PROMOTED else queue
+    ghost = recall(t, node, rank, number)
+    if ghost == NONE:
+        remember(t, node, rank, number, wide(leave == PROMOTED))
+    else:
+        t.memories[ghost, HAS_MOVED] = wide(leave == PROMOTED)
+    trim(t, rank, node)
 
-    def __init__(self, capacity_blocks: int) -> None:
-        super().__init__()
-        self._capacity = capacity_blocks
-        self._ghosts: tuple[Ghosts, Ghosts] = (OrderedDict(), OrderedDict())
-        self._target = 0.0
 
-    def touch(self, copy: Copy) -> None:
-        entry = self._queues.get(copy)
-        if entry is None:
-            self._add(copy)
-        else:
-            self._queues.move(copy, entry, OFTEN)
+@part
+def victim(t: Tables, rank: int, incoming: int) -> int:
+    """`incoming` is the node for which it makes room, or NONE."""
+    target = t.levels.view(np.float64)
+    if incoming != NONE:
+        _adapt(t, rank, incoming)
+    num_once = t.levels[rank, SIZES + ONCE]
+    is_even = num_once == target[rank, TARGET] and incoming != NONE and recall(t, incoming, rank, OFTEN) != NONE
+    first = ONCE if num_once > target[rank, TARGET] or is_even else OFTEN
+    copy = oldest(t, rank, first)
+    return oldest(t, rank, 1 - first) if copy == NONE else copy
 
-    def remove(self, copy: Copy, leave: Exit) -> None:
-        entry = self._queues.drop(copy)
-        if entry is None or leave is Exit.DROPPED:
-            return
-        if leave is Exit.PROMOTED:
-            self._ghosts[OFTEN][copy.node.key] = True
-        else:
-            self._ghosts[entry.queue][copy.node.key] = False
-        self._trim()
 
-    def victim(self, incoming: BlockKey = b"") -> Copy | None:
-        self._adapt(incoming)
-        num_once = self._queues.sizes[ONCE]
-        is_even = num_once == self._target and incoming in self._ghosts[OFTEN]
-        first = ONCE if num_once > self._target or is_even else OFTEN
-        oldest = self._queues.oldest(first) or self._queues.oldest(1 - first)
-        return oldest and oldest[0]
+@part
+def trim(t: Tables, rank: int, keep: int) -> None:
+    capacity = t.levels[rank, CAPACITY]
+    while length(t, rank, ONCE) > 0 and t.levels[rank, SIZES + ONCE] + length(t, rank, ONCE) > capacity:
+        forget_oldest(t, rank, ONCE, keep)
+    while length(t, rank, OFTEN) > 0 and num_known(t, rank) > 2 * capacity:
+        forget_oldest(t, rank, OFTEN, keep)
 
-    def resize(self, capacity_blocks: int) -> None:
-        self._capacity = capacity_blocks
-        self._target = min(self._target, capacity_blocks)
-        self._trim()
 
-    def check(self) -> None:
-        self._queues.check()
-        once, often = self._ghosts
-        assert not once.keys() & often.keys(), "a key is remembered twice"
-        assert 0 <= self._target <= self._capacity, "the target is no size of the tier"
-        assert not once or self._queues.sizes[ONCE] + len(once) <= self._capacity, "B1 is too long"
-        assert not often or self._num_known <= 2 * self._capacity, "B2 is too long"
+@part
+def num_known(t: Tables, rank: int) -> int:
+    """Blocks of all four lists."""
+    num_here = t.levels[rank, SIZES + ONCE] + t.levels[rank, SIZES + OFTEN]
+    return num_here + length(t, rank, ONCE) + length(t, rank, OFTEN)
 
-    def _add(self, copy: Copy) -> None:
-        key = copy.node.key
-        self._adapt(key)
-        is_known = any(ghosts.pop(key, None) is not None for ghosts in self._ghosts)
-        self._queues.add(copy, OFTEN if is_known else ONCE)
-        self._trim()
 
-    def _adapt(self, key: BlockKey) -> None:
-        """Once for each time that a key is remembered."""
-        once, often = self._ghosts
-        if once.get(key) is False:
-            once[key] = True
-            self._target = min(self._target + max(1.0, len(often) / len(once)), self._capacity)
-        elif often.get(key) is False:
-            often[key] = True
-            self._target = max(self._target - max(1.0, len(once) / len(often)), 0.0)
+@part
+def limit_target(t: Tables, rank: int) -> None:
+    target = t.levels.view(np.float64)
+    target[rank, TARGET] = min(target[rank, TARGET], np.float64(t.levels[rank, CAPACITY]))
 
-    @property
-    def _num_known(self) -> int:
-        return sum(self._queues.sizes) + sum(map(len, self._ghosts))
 
-    def _trim(self) -> None:
-        once, often = self._ghosts
-        while once and self._queues.sizes[ONCE] + len(once) > self._capacity:
-            once.popitem(last=False)
-        while often and self._num_known > 2 * self._capacity:
-            often.popitem(last=False)
+@part
+def _adapt(t: Tables, rank: int, node: int) -> None:
+    """Once for each time that a key is remembered."""
+    target = t.levels.view(np.float64)
+    num_once, num_often = length(t, rank, ONCE), length(t, rank, OFTEN)
+    ghost = recall(t, node, rank, ONCE)
+    if ghost != NONE and at(t.memories, ghost, HAS_MOVED) == 0:
+        t.memories[ghost, HAS_MOVED] = 1
+        target[rank, TARGET] = min(target[rank, TARGET] + max(1.0, num_often / num_once), t.levels[rank, CAPACITY])
+        return
+    ghost = recall(t, node, rank, OFTEN)
+    if ghost != NONE and at(t.memories, ghost, HAS_MOVED) == 0:
+        t.memories[ghost, HAS_MOVED] = 1
+        target[rank, TARGET] = max(target[rank, TARGET] - max(1.0, num_once / num_often), 0.0)

@@ -1,55 +1,77 @@
-"""Least recently used: one list. Children are always older than their parents, so the oldest block is a leaf."""
+"""Least recently used: one list. Children are always older than their parents, so the oldest block is a leaf.
 
-from collections import OrderedDict
+Compiled over the tables. What is held is not in the list.
+"""
 
-from tiers.keys import BlockKey
-from tiers.node import Copy
-from tiers.policies.base import Exit
+from tiers.books.compiled import part
+from tiers.books.family import copy_at
+from tiers.books.layout import (
+    BEFORE,
+    ENTERED,
+    FLAGS,
+    HELD,
+    NODE,
+    NONE,
+    NUM_HELD,
+    PARENT,
+    QUEUED,
+    QUEUES,
+    RANK,
+    SIZES,
+    Tables,
+    append,
+    at,
+    unlink,
+)
 
 
-class Lru:
-    """Blocks that may leave, oldest first; what is held is not in the list."""
+@part
+def touch(t: Tables, copy: int) -> None:
+    rank, flags = at(t.copies, copy, RANK), at(t.copies, copy, FLAGS)
+    if flags & ENTERED == 0:
+        t.levels[rank, SIZES] += 1
+    elif flags & HELD:
+        t.levels[rank, NUM_HELD] -= 1
+    else:
+        unlink(t.copies, BEFORE, t.levels, rank, QUEUES, copy)
+    t.copies[copy, FLAGS] = (flags | ENTERED | QUEUED) & ~HELD
+    append(t.copies, BEFORE, t.levels, rank, QUEUES, copy)
 
-    __slots__ = ("_order",)
 
-    def __init__(self, capacity_blocks: int) -> None:
-        self._order: OrderedDict[Copy, None] = OrderedDict()
+@part
+def enter(t: Tables, copy: int) -> None:
+    """As the newest, but for blocks before it that are here, too (only after a change of mode)."""
+    rank = at(t.copies, copy, RANK)
+    while copy != NONE:
+        touch(t, copy)
+        parent = at(t.nodes, at(t.copies, copy, NODE), PARENT)
+        copy = NONE if parent == NONE else copy_at(t, parent, rank)
+        if copy != NONE and at(t.copies, copy, FLAGS) & QUEUED == 0:
+            copy = NONE
 
-    def __len__(self) -> int:
-        return len(self._order)
 
-    def __contains__(self, copy: Copy) -> bool:
-        return copy in self._order
+@part
+def hold(t: Tables, copy: int) -> None:
+    rank, flags = at(t.copies, copy, RANK), at(t.copies, copy, FLAGS)
+    if flags & QUEUED:
+        unlink(t.copies, BEFORE, t.levels, rank, QUEUES, copy)
+        t.copies[copy, FLAGS] = (flags | HELD) & ~QUEUED
+        t.levels[rank, NUM_HELD] += 1
 
-    def touch(self, copy: Copy) -> None:
-        self._order[copy] = None
-        self._order.move_to_end(copy)
 
-    def enter(self, copy: Copy) -> None:
-        """As the newest, but for blocks before it that are here, too (only after a change of mode)."""
-        entering: Copy | None = copy
-        while entering is not None:
-            self.touch(entering)
-            parent = entering.node.parent
-            before = None if parent is None else copy.level.of(parent)
-            entering = before if before in self._order else None
+@part
+def remove(t: Tables, copy: int) -> None:
+    rank, flags = at(t.copies, copy, RANK), at(t.copies, copy, FLAGS)
+    if flags & ENTERED == 0:
+        return
+    if flags & QUEUED:
+        unlink(t.copies, BEFORE, t.levels, rank, QUEUES, copy)
+    else:
+        t.levels[rank, NUM_HELD] -= 1
+    t.levels[rank, SIZES] -= 1
+    t.copies[copy, FLAGS] = flags & ~(ENTERED | QUEUED | HELD)
 
-    def hold(self, copy: Copy) -> None:
-        self._order.pop(copy, None)
 
-    def remove(self, copy: Copy, leave: Exit) -> None:
-        self._order.pop(copy, None)
-
-    def victim(self, incoming: BlockKey = b"") -> Copy | None:
-        return next(iter(self._order), None)
-
-    def resize(self, capacity_blocks: int) -> None:
-        """It makes no difference here."""
-
-    def oldest_first(self) -> list[Copy]:
-        return list(self._order)
-
-    def check(self) -> None:
-        age = {copy.node: at for at, copy in enumerate(self._order)}
-        for node, at in age.items():
-            assert node.parent is None or age.get(node.parent, at) >= at, "a block would leave before its child"
+@part
+def victim(t: Tables, rank: int) -> int:
+    return t.levels[rank, QUEUES]

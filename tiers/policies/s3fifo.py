@@ -3,88 +3,106 @@
 New blocks pass a small queue, a tenth of the tier; those used twice there move on to the main queue, a clock with two
 bits. Blocks that left the small queue are remembered by key alone and go straight to the main queue when they return,
 as do those that were read here and moved up. One block leaves at a time: where the paper evicts from the main queue and
-at once from the small one, too, the second waits until it has to make room.
+at once from the small one, too, the second waits until it has to make room. Compiled over the tables.
 """
 
-from collections import OrderedDict
+from tiers.books.compiled import part
+from tiers.books.layout import (
+    CAPACITY,
+    DROPPED,
+    ENTERED,
+    EVICTED,
+    FLAGS,
+    NODE,
+    NONE,
+    NUM_USES,
+    RANK,
+    SIZES,
+    Tables,
+    at,
+    number,
+    numbers,
+)
+from tiers.books.memories import forget, forget_oldest, length, recall, remember
+from tiers.policies.queues import add, drop, let_go, move, oldest
 
-from tiers.keys import BlockKey
-from tiers.node import Copy
-from tiers.policies.base import Exit
-from tiers.policies.queues import Entry, QueuedPolicy
-
-SMALL, MAIN = 0, 1
+SMALL, MAIN = numbers(0, 2)
+GHOSTS = number(0)
 MAX_USES = 3
 USES_FOR_MAIN = 2
+FRESH = number(0)
 
 
-class S3Fifo(QueuedPolicy):
-    """`_ghosts` are keys, oldest first: at most nine for ten blocks that the tier may hold."""
+@part
+def touch(t: Tables, copy: int) -> None:
+    if at(t.copies, copy, FLAGS) & ENTERED:
+        t.copies[copy, NUM_USES] = min(at(t.copies, copy, NUM_USES) + 1, MAX_USES)
+        let_go(t, copy)
+        return
+    ghost = recall(t, at(t.copies, copy, NODE), at(t.copies, copy, RANK), GHOSTS)
+    add(t, copy, SMALL if ghost == NONE else MAIN)
+    if ghost != NONE:
+        forget(t, ghost)
 
-    __slots__ = ("_capacity", "_ghosts")
 
-    def __init__(self, capacity_blocks: int) -> None:
-        super().__init__()
-        self._capacity = capacity_blocks
-        self._ghosts: OrderedDict[BlockKey, None] = OrderedDict()
+@part
+def remove(t: Tables, copy: int, leave: int) -> None:
+    queue = drop(t, copy)
+    if queue == NONE or leave == DROPPED or (leave == EVICTED and queue == MAIN):
+        return
+    node, rank = at(t.copies, copy, NODE), at(t.copies, copy, RANK)
+    ghost = recall(t, node, rank, GHOSTS)
+    if ghost == NONE:
+        remember(t, node, rank, GHOSTS, FRESH)
+    trim(t, rank, node)
 
-    def touch(self, copy: Copy) -> None:
-        entry = self._queues.get(copy)
-        if entry is None:
-            self._queues.add(copy, MAIN if copy.node.key in self._ghosts else SMALL)
-            self._ghosts.pop(copy.node.key, None)
-            return
-        entry.num_uses = min(entry.num_uses + 1, MAX_USES)
-        self._queues.let_go(copy, entry)
 
-    def remove(self, copy: Copy, leave: Exit) -> None:
-        entry = self._queues.drop(copy)
-        if entry is None or leave is Exit.DROPPED or (leave is Exit.EVICTED and entry.queue == MAIN):
-            return
-        self._ghosts[copy.node.key] = None
-        self._trim()
+@part
+def victim(t: Tables, rank: int) -> int:
+    small, main = t.levels[rank, SIZES], t.levels[rank, SIZES + 1]
+    if small * 10 >= small + main:
+        copy = _from_small(t, rank)
+        return _from_main(t, rank) if copy == NONE else copy
+    copy = _from_main(t, rank)
+    return _from_small(t, rank) if copy == NONE else copy
 
-    def victim(self, incoming: BlockKey = b"") -> Copy | None:
-        small, main = self._queues.sizes
-        if small * 10 >= small + main:
-            return self._from_small() or self._from_main()
-        return self._from_main() or self._from_small()
 
-    def resize(self, capacity_blocks: int) -> None:
-        self._capacity = capacity_blocks
-        self._trim()
+@part
+def max_ghosts(t: Tables, rank: int) -> int:
+    """At most nine for ten blocks that the tier may hold."""
+    return t.levels[rank, CAPACITY] * 9 // 10
 
-    def check(self) -> None:
-        self._queues.check()
-        assert len(self._ghosts) <= self._max_ghosts, "more keys are remembered than there may be"
 
-    @property
-    def _max_ghosts(self) -> int:
-        return self._capacity * 9 // 10
+@part
+def trim(t: Tables, rank: int, keep: int) -> None:
+    while length(t, rank, GHOSTS) > max_ghosts(t, rank):
+        forget_oldest(t, rank, GHOSTS, keep)
 
-    def _from_small(self) -> Copy | None:
-        while (oldest := self._queues.oldest(SMALL)) is not None:
-            copy, entry = oldest
-            if entry.num_uses < USES_FOR_MAIN:
-                return copy
-            self._to_main(copy, entry, 0)
-            small, main = self._queues.sizes
-            if main * 10 > 9 * (small + main) and (victim := self._from_main()) is not None:
-                return victim
-        return None
 
-    def _from_main(self) -> Copy | None:
-        while (oldest := self._queues.oldest(MAIN)) is not None:
-            copy, entry = oldest
-            if not entry.num_uses:
-                return copy
-            self._to_main(copy, entry, entry.num_uses - 1)
-        return None
+@part
+def _from_small(t: Tables, rank: int) -> int:
+    copy = oldest(t, rank, SMALL)
+    while copy != NONE and at(t.copies, copy, NUM_USES) >= USES_FOR_MAIN:
+        _to_main(t, copy, FRESH)
+        small, main = t.levels[rank, SIZES], t.levels[rank, SIZES + 1]
+        if main * 10 > 9 * (small + main):
+            other = _from_main(t, rank)
+            if other != NONE:
+                return other
+        copy = oldest(t, rank, SMALL)
+    return copy
 
-    def _to_main(self, copy: Copy, entry: Entry, num_uses: int) -> None:
-        self._queues.move(copy, entry, MAIN)
-        entry.num_uses = num_uses
 
-    def _trim(self) -> None:
-        while len(self._ghosts) > self._max_ghosts:
-            self._ghosts.popitem(last=False)
+@part
+def _from_main(t: Tables, rank: int) -> int:
+    copy = oldest(t, rank, MAIN)
+    while copy != NONE and at(t.copies, copy, NUM_USES) > 0:
+        _to_main(t, copy, at(t.copies, copy, NUM_USES) - 1)
+        copy = oldest(t, rank, MAIN)
+    return copy
+
+
+@part
+def _to_main(t: Tables, copy: int, num_uses: int) -> None:
+    move(t, copy, MAIN)
+    t.copies[copy, NUM_USES] = num_uses

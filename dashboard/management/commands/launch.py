@@ -31,6 +31,7 @@ class Command(BaseCommand):
         # time slices that the other threads need. Decoding SmolLM2 on two cores, alone and beside one busy process:
         # 46 and 371 ms a token as it comes, 45 and 105 ms so. It must be there before torch is loaded.
         os.environ.setdefault("GOMP_SPINCOUNT", "5000")
-        # Where numba keeps what it has compiled: the program's own folder may not be writable.
-        os.environ.setdefault("NUMBA_CACHE_DIR", str(settings.TIERSCOPE_HOME / "compiled"))
+        # numba keeps what it has compiled beside the sources, so that it is compiled once, unless they are read-only.
+        if not os.access(settings.BASE_DIR / "tiers" / "books", os.W_OK):
+            os.environ.setdefault("NUMBA_CACHE_DIR", str(settings.TIERSCOPE_HOME / "compiled"))
         os.execv(argv[0], argv)  # the same process id: signals of the supervisor arrive where they are meant to

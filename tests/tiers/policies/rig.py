@@ -1,29 +1,41 @@
 """One tier's level with blocks that are linked by hand, and a policy on it. No bytes, no other tiers."""
 
 from tiers import Policy, Tier, TierConfig
+from tiers.books.books import Books
+from tiers.eviction import Exit
 from tiers.level import Level
-from tiers.node import Copy, Index, Node
-from tiers.policies import Exit
+from tiers.node import Copy, Node, copies, ensure, find
+
+KEY_BYTES = 16
+
+
+def key_of(path: bytes) -> bytes:
+    """Its length tells "a" from "a\\0"."""
+    return path.ljust(KEY_BYTES - 1, b"\0") + bytes([len(path)])
+
+
+def path_of(node: Node) -> bytes:
+    return node.key[: node.key[-1]]
 
 
 class LevelRig:
     """Blocks are named by paths: b"" is no block, b"a" a root, b"ab" follows it."""
 
     def __init__(self, policy: Policy, capacity: int) -> None:
-        self.level = Level(0, TierConfig(Tier.CPU, capacity, policy=policy), 1)
-        self.index = Index(1)
+        self.books = Books(1)
+        self.level = Level(self.books, 0, TierConfig(Tier.CPU, capacity, policy=policy), 1)
 
     @property
     def resident(self) -> set[bytes]:
-        return {key for key, node in self.index.nodes.items() if self.level.of(node) is not None}
+        return {path_of(copy.node) for copy in copies(self.books, self.books.live_copies())}
 
     def node(self, path: bytes) -> Node:
         for depth in range(len(path)):
-            node = self.index.ensure(path[: depth + 1], path[:depth], depth)
+            node = ensure(self.books, key_of(path[: depth + 1]), key_of(path[:depth]), depth)
         return node
 
     def find(self, path: bytes) -> Copy | None:
-        node = self.index.nodes.get(path)
+        node = find(self.books, key_of(path))
         return None if node is None else self.level.of(node)
 
     def book(self, path: bytes) -> Copy:
@@ -35,8 +47,10 @@ class LevelRig:
         return copy
 
     def remove(self, copy: Copy, leave: Exit) -> None:
+        node = copy.node
         self.level.remove(copy, leave)
-        self.index.tidy(copy.node)
+        copy.give_row()
+        node.tidy()
 
     def access(self, path: bytes) -> list[bytes]:
         """As a cache of independent keys is asked: a hit, or room and a new block. Returns what left."""
@@ -51,12 +65,18 @@ class LevelRig:
         return gone
 
     def evict(self, incoming: bytes = b"") -> bytes:
-        victim = self.level.eviction.victim(incoming)
+        key = key_of(incoming) if incoming else b""
+        victim = self.level.eviction.victim(key)
         assert victim is not None, "nothing may leave"
-        assert self.level.eviction.victim(incoming) is victim, "asked twice, it names two victims"
+        assert self.level.eviction.victim(key) == victim, "asked twice, it names two victims"
         assert not self.followers(victim.node), "a block leaves before one that follows it"
+        path = path_of(victim.node)
         self.remove(victim, Exit.EVICTED)
-        return victim.node.key
+        return path
 
     def followers(self, node: Node) -> list[Node]:
-        return [child for child in node.children or () if self.level.of(child) is not None]
+        return [child for child in node.children() if self.level.of(child) is not None]
+
+    def check(self) -> None:
+        self.level.eviction.check()
+        self.books.check()

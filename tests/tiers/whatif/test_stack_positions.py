@@ -14,7 +14,7 @@ from tiers.whatif.accesses import collect, uniform
 from tiers.whatif.stack import NEVER, RecencyStack
 
 SLAB = SlabSpec(1, "uint8", (1,))
-ROOT = b"root"
+ROOT = bytes(16)
 MODES = st.sampled_from([WriteMode.WRITE_BACK, WriteMode.WRITE_THROUGH])
 
 # Prompts as paths through a tree: a prefix of one of a few chains, then blocks of its own.
@@ -83,8 +83,8 @@ def _request(cache: TieredCache, keys: list[bytes]) -> list[Tier]:
     assert lease is not None
     while cache.poll() or cache.num_transfers:
         pass
-    for index in range(len(lease.hit_tiers), len(keys)):
-        cache.register(lease, index, keys[index], keys[index - 1] if index else ROOT)
+    first = len(lease.hit_tiers)
+    cache.register(lease, first, keys[first:], keys[first - 1] if first else ROOT)
     cache.release(lease)
     while cache.poll() or cache.num_transfers:
         pass

@@ -1,0 +1,19 @@
+"""After the warm-up nothing is left that would be compiled while a request waits."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+CODE = """
+import tiers
+from tiers.books.compiled import ENTRIES
+tiers.warm_up()
+print([entry.__name__ for entry in ENTRIES if not entry.signatures and "whatif" not in entry.__module__])
+"""
+
+
+def test_everything_that_a_step_calls_is_compiled_before_it() -> None:
+    done = subprocess.run([sys.executable, "-c", CODE], cwd=ROOT, capture_output=True, text=True, timeout=170)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,70 @@
+"""Compiles what is compiled, or loads it, before anybody waits: a small cache does everything once.
+
+Takes half a minute where nothing is kept yet, else less than a second. Knows nothing about engines.
+"""
+
+import logging
+import time
+from functools import cache
+
+import numpy as np
+
+from tiers.books import orders, steps
+from tiers.books.books import Books
+from tiers.cache import TieredCache
+from tiers.config import CacheConfig, SlabSpec, TierConfig
+from tiers.keys import KEY_BYTES, chain_keys
+from tiers.level import Level
+from tiers.limits import MachineLimits
+from tiers.names import Policy, Tier, WriteMode
+from tiers.node import ensure, find, oldest_first
+from tiers.pool import MemoryPool
+
+SLAB = SlabSpec(1, "uint8", (1,))
+ROOT = bytes(KEY_BYTES)
+# One that leaves gpu, one that is found, one that comes back from cpu, one that pushes others out of both.
+PROMPTS = ((1, 1, 1), (2, 2, 2), (2, 2, 2), (1, 1, 1), (3, 3, 3), (1, 1, 1))
+
+log = logging.getLogger(__name__)
+
+
+@cache
+def warm_up() -> None:
+    """Once a process."""
+    started_at = time.perf_counter()
+    for cpu, mode in ((0, WriteMode.WRITE_BACK), (3, WriteMode.WRITE_BACK), (3, WriteMode.WRITE_THROUGH)):
+        tiers = (TierConfig(Tier.GPU, 3, mode), TierConfig(Tier.CPU, cpu, mode))
+        books = TieredCache(CacheConfig(1, SLAB, "warm-up", tiers, 0), MemoryPool(SLAB, 3), memory=MachineLimits())
+        for prompt in PROMPTS:
+            _request(books, prompt)
+        books.configure(Tier.GPU, policy=Policy.ARC)
+        books.resize(Tier.GPU, 2)
+        books.clear(Tier.GPU)
+        books.close()
+    _seldom()
+    log.info("the books' code took %.1f s", time.perf_counter() - started_at)
+
+
+def _seldom() -> None:
+    """What happens at a resize, a restart or a look at a server."""
+    books = Books(1)
+    level = Level(books, 0, TierConfig(Tier.GPU, 2), 1)
+    first = ensure(books, bytes([1] * KEY_BYTES), ROOT, 0)
+    copy = level.add(first, Tier.GPU)
+    steps.touch_all(*books.tables, first.row)
+    level.eviction.hold(copy)
+    assert find(books, first.key) in oldest_first([first])
+    first.descendants()
+    orders.take_notes(*books.tables, 0)
+    steps.refill(books.tables.places, np.zeros(2 * len(books.tables.places), np.int64))
+
+
+def _request(books: TieredCache, prompt: tuple[int, ...]) -> None:
+    keys = chain_keys(ROOT, prompt, 1)
+    lease = books.acquire(keys, len(keys), {})
+    assert lease is not None
+    while books.poll() or books.num_transfers:
+        pass
+    first = len(lease.hit_tiers)
+    books.register(lease, first, keys[first:], keys[first - 1] if first else ROOT)
+    books.release(lease)
