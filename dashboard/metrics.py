@@ -11,7 +11,9 @@ from typing import Any
 import redis
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 from prometheus_client import CollectorRegistry, Metric
 from prometheus_client.core import GaugeMetricFamily
@@ -21,6 +23,7 @@ from prometheus_client.registry import Collector
 
 from dashboard import valkey
 from dashboard.http_metrics import registry as http_registry
+from dashboard.metrics_watched import watched_families
 
 
 class EnginesCollector(Collector):
@@ -37,7 +40,8 @@ class EnginesCollector(Collector):
             broker_up.add_metric([], 1)
         yield broker_up
         yield runs(engines)
-        yield from merge({engine: told["exposition"] for engine, told in engines.items() if told.get("exposition")})
+        texts = {engine: told["exposition"] for engine, told in engines.items() if told.get("exposition")}
+        yield from as_one([*merge(texts), *_watched()])
 
 
 def read_engines(connection: redis.Redis) -> dict[str, dict[str, Any]]:
@@ -68,6 +72,26 @@ def merge(texts: Mapping[str, str]) -> Iterable[Metric]:
                 labels = {"engine": engine, **sample.labels}
                 target.add_sample(sample.name, labels, sample.value, sample.timestamp, sample.exemplar)
     return merged.values()
+
+
+def as_one(families: Iterable[Metric]) -> Iterable[Metric]:
+    """A family that is told twice, by our engines and of watched ones, once: a text must not have it twice."""
+    merged: dict[str, Metric] = {}
+    for family in families:
+        merged.setdefault(family.name, family)
+        if merged[family.name] is not family:
+            merged[family.name].samples += family.samples
+    return merged.values()
+
+
+def _watched() -> Iterable[Metric]:
+    """Nothing unless it is asked for; without the database our own engines are told all the same."""
+    if not settings.REEXPORT:
+        return []
+    try:
+        return list(watched_families(timezone.now()))
+    except DatabaseError:
+        return []
 
 
 registry = CollectorRegistry(auto_describe=False)

@@ -43,6 +43,7 @@ SECRET_KEY = env.str("TIERSCOPE_SECRET_KEY", "") or _secret_key()
 ALLOWED_HOSTS = env.list("TIERSCOPE_ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("TIERSCOPE_TRUSTED_ORIGINS", [])
 METRICS_TOKEN = env.str("TIERSCOPE_METRICS_TOKEN", "")
+REEXPORT = env.bool("TIERSCOPE_REEXPORT", False)  # watched engines on /metrics, too
 _REACHABLE = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(BIND, BIND)
 LOCAL_URL = f"http://{f'[{_REACHABLE}]' if ':' in _REACHABLE else _REACHABLE}:{PORT}"
 # Where the worker reaches /v1: the sample traffic is sent like anybody else's.

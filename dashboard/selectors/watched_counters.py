@@ -1,0 +1,42 @@
+"""The newest counters of watched engines that are read now, as they told them. Reads only; knows no metrics text."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from dashboard.models import CounterState, Series, Source
+from dashboard.selectors.source_states import SourceState, state_of
+
+Metric = Series.Metric
+_TOLD = (Metric.PROMPT_TOKENS, Metric.HIT_TOKENS, Metric.COMPUTED_TOKENS, Metric.GENERATED_TOKENS)
+
+
+@dataclass(frozen=True)
+class Counter:
+    engine: str
+    model_name: str
+    metric: str
+    cache_tier: str
+    value: int
+
+
+@dataclass(frozen=True)
+class Watched:
+    """`is_up` by name of every source that is meant to be read; `counters` of those that are up only."""
+
+    is_up: dict[str, bool]
+    counters: list[Counter]
+
+
+def watched(now: datetime) -> Watched:
+    """Two queries, whatever the number of engines."""
+    meant = Source.objects.exclude(kind=Source.Kind.EMBEDDED).filter(is_enabled=True, gone_at=None)
+    states = {source: state_of(source, now) for source in meant}
+    up = [source.pk for source, state in states.items() if state is SourceState.UP]
+    return Watched({source.name: source.pk in set(up) for source in states}, list(_counters(up)))
+
+
+def _counters(source_ids: list[int]) -> Iterable[Counter]:
+    states = CounterState.objects.filter(run__source__in=source_ids, series__metric__in=_TOLD).order_by("series_id")
+    columns = ("series__engine", "series__model_name", "series__metric", "series__cache_tier", "value")
+    return (Counter(*row) for row in states.values_list(*columns))
