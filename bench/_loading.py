@@ -7,6 +7,7 @@ from types import TracebackType
 from tiers import (
     BlockKey,
     CacheConfig,
+    Lease,
     LeaseState,
     MachineLimits,
     MemoryPool,
@@ -27,7 +28,10 @@ PATIENCE_SECONDS = 60
 
 
 class Loading:
-    """`load` brings the prompt that is not in gpu up from the slower tier, and returns when all of it can be read."""
+    """`load` brings the prompt that is not in gpu up from the slower tier, and returns when all of it can be read.
+
+    `let_go` before the next one.
+    """
 
     def __init__(self, slower: TierConfig) -> None:
         self._tier = slower.tier
@@ -37,10 +41,12 @@ class Loading:
         self._cache = TieredCache(config, self._pool, memory=MachineLimits(), on_transfer_done=self._rung.set)
         self._prompts = [chain_keys(ROOT, [word] * NUM_BLOCKS, 1) for word in range(2)]
         self._num_loads = 0
+        self._lease: Lease | None = None
 
     def __enter__(self) -> "Loading":
         for keys in self._prompts:
             self._request(keys)
+            self.let_go()
             self._settle()
         self.load()
         return self
@@ -55,6 +61,11 @@ class Loading:
         assert hits == [self._tier] * NUM_BLOCKS, f"only {hits.count(self._tier)} blocks came from {self._tier}"
         self._num_loads += 1
 
+    def let_go(self) -> None:
+        if self._lease is not None:
+            self._cache.release(self._lease)
+            self._lease = None
+
     def _request(self, keys: Sequence[BlockKey]) -> list[Tier]:
         lease = self._cache.acquire(keys, len(keys), {})
         assert lease is not None
@@ -65,7 +76,7 @@ class Loading:
         for index in range(len(lease.hit_tiers), len(keys)):
             self._pool.write(lease.block_ids[index], _content(index))
             self._cache.register(lease, index, [keys[index]], keys[index - 1] if index else ROOT)
-        self._cache.release(lease)
+        self._lease = lease
         return lease.hit_tiers
 
     def _settle(self) -> None:

@@ -32,7 +32,7 @@ def _cpu() -> Iterator[Result]:
     for name, mode, times in (("cpu", WriteMode.WRITE_THROUGH, 1), ("exchanged with cpu", WriteMode.WRITE_BACK, 2)):
         with Loading(TierConfig(Tier.CPU, size, mode)) as loading:
             limit = {"plain copy of as much": plain_copy(times * BATCH_BYTES)}
-            yield _result(name, "cpu", times, loading.load, limit)
+            yield _result(name, "cpu", times, loading, limit)
 
 
 def _disk() -> Iterator[Result]:
@@ -40,8 +40,8 @@ def _disk() -> Iterator[Result]:
         folder = Path(name)
         plain = write_plain(folder / "plain")
         with Loading(TierConfig(Tier.DISK, 5 * BATCH_BYTES, WriteMode.WRITE_THROUGH, path=folder)) as loading:
-            yield _result("disk, warm", "disk", 1, loading.load, warm_reads(plain))
-            yield _result("disk, cold", "disk", 1, loading.load, cold_reads(plain), lambda: drop_page_cache(folder))
+            yield _result("disk, warm", "disk", 1, loading, warm_reads(plain))
+            yield _result("disk, cold", "disk", 1, loading, cold_reads(plain), lambda: drop_page_cache(folder))
 
 
 def _remote() -> Iterator[Result]:
@@ -50,7 +50,7 @@ def _remote() -> Iterator[Result]:
         try:
             remote = TierConfig(Tier.REMOTE, 5 * BATCH_BYTES, WriteMode.WRITE_THROUGH, url=server.url)
             with Loading(remote) as loading:
-                yield _result("remote", "remote", 1, loading.load, {"raw pipelined GETs": raw_gets(server.url)})
+                yield _result("remote", "remote", 1, loading, {"raw pipelined GETs": raw_gets(server.url)})
         finally:
             server.kill()
 
@@ -59,12 +59,18 @@ def _result(
     name: str,
     bar: str,
     times: int,
-    load: Callable[[], object],
+    loading: Loading,
     limits: dict[str, Callable[[], object]],
     before: Callable[[], object] = lambda: None,
 ) -> Result:
     """The limit is the best of those given, by its median."""
-    seconds = {name: median(taken) for name, taken in in_turns({"ours": load, **limits}, ROUNDS, before).items()}
+
+    def prepare() -> None:
+        loading.let_go()
+        before()
+
+    taken = in_turns({"ours": loading.load, **limits}, ROUNDS, prepare)
+    seconds = {name: median(each) for name, each in taken.items()}
     best = min(limits, key=seconds.__getitem__)
     gigabytes = times * BATCH_BYTES / 1e9
     return compare(
