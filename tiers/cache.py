@@ -5,6 +5,7 @@ Knows nothing about tokens, models or schedulers. A request's life: `match`, `ac
 """
 
 import time
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Unpack
 
@@ -26,6 +27,8 @@ from tiers.node import Copy, Node, copies, nodes
 from tiers.pool import BlockPool
 from tiers.stats import CacheStats
 from tiers.worth import PrefillSeconds, Worth, never_measured
+
+NO_COPY = array("i", [NONE])
 
 
 class TieredCache:
@@ -95,7 +98,8 @@ class TieredCache:
         lease = Lease(origins)
         self._count_hits(hits, keys, origins)
         lease.hit_tiers, lease.skipped_tiers = _with_origins(origins, keys, tiers[:num_read]), tiers[num_read:]
-        self._worth.leave_out(nodes(self._books, found[num_read : num_read + 1]))
+        if num_read < len(found):
+            self._worth.leave_out(nodes(self._books, found[num_read : num_read + 1]))
         self._take(lease, hits, known, num_blocks)
         self._leases.add(lease)
         if self._ladder.writes_through:
@@ -110,7 +114,9 @@ class TieredCache:
         if missing > 0:
             return False
         for _ in range(num_blocks):
-            lease.block_ids.append(self._take_free())
+            slot = self._gpu.slots.take()
+            assert slot is not None
+            lease.block_ids.append(slot)
             lease.copies.append(NONE)
         return True
 
@@ -120,7 +126,7 @@ class TieredCache:
         `parent` is the key of the block before them, or the chain's root. Where another request was faster, the lease
         keeps its own slot and reads along with that one's copy.
         """
-        if any(copy != NONE for copy in lease.copies[index : index + len(keys)]):
+        if (np.frombuffer(lease.copies, np.int32)[index : index + len(keys)] != NONE).any():
             raise ValueError(f"Block {index} of the lease is cached already.")
         # Room for a block that goes further down is made before the next one comes.
         portion = 1 if self._ladder.writes_through else len(keys)
@@ -137,14 +143,19 @@ class TieredCache:
         slots = np.frombuffer(lease.block_ids, np.int64)[index:]
         pinned = np.frombuffer(lease.copies, np.int32)[index:]
         done: int = requests.register(*self._books.tables, known[1:], known[0], index, slots, pinned)
-        last = Copy(self._books, int(pinned[done - 1]))
-        if last.slot == slots[done - 1]:
-            for other in last.node.live_copies()[1:]:  # exclusive tiers below give theirs up
-                if not other.level.keeps_hits:
-                    self._ladder.drop(other)
-            if self._ladder.store_through(last):
-                self._ladder.rebalance()
+        if len(self._parts.levels) > 1:
+            self._registered(Copy(self._books, int(pinned[done - 1])), slots[done - 1])
         return done
+
+    def _registered(self, copy: Copy, slot: int) -> None:
+        """Slower tiers are told of a block that is new in gpu, in the slot that its request had for it."""
+        if copy.slot != slot:
+            return
+        for other in copy.node.live_copies()[1:]:  # exclusive tiers below give theirs up
+            if not other.level.keeps_hits:
+                self._ladder.drop(other)
+        if self._ladder.store_through(copy):
+            self._ladder.rebalance()
 
     def release(self, lease: Lease) -> None:
         """Give everything back; legal in every state. What was registered stays cached, its tail as the oldest."""
@@ -249,7 +260,7 @@ class TieredCache:
         if num_others:
             self._load(lease, nodes(self._books, hits), np.flatnonzero(pinned == NONE).tolist())
         lease.block_ids.frombytes(self._obtain_many(lease, known[len(hits) :], num_blocks - len(hits)).tobytes())
-        lease.copies.frombytes(np.full(num_blocks - len(hits), NONE, np.int32).tobytes())
+        lease.copies.extend(NO_COPY * (num_blocks - len(hits)))
 
     def _load(self, lease: Lease, hits: Sequence[Node], missing: Sequence[int]) -> None:
         """Of the hits those that are not in gpu yet: some are on their way, the others begin theirs."""
@@ -299,11 +310,6 @@ class TieredCache:
             if slot is None and oldest_slot in self._gpu.draining:
                 return self._gpu.promise(oldest_slot, lease)
         return self._gpu.promise(next(iter(self._gpu.draining)), lease) if slot is None else slot
-
-    def _take_free(self) -> int:
-        slot = self._gpu.slots.take()
-        assert slot is not None
-        return slot
 
     def _free_after_evictions(self, wanted: int, keep: Sequence[Node] = ()) -> int:
         """Free slots now; if they are fewer than wanted, evictions are started (of `keep` only as the last)."""

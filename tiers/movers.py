@@ -95,6 +95,9 @@ class Movers:
 
     def submit(self) -> None:
         """What is read into slots waits for the copies out of them: those go first, and what takes longest next."""
+        if not self._has_any:
+            self._remote.submit()
+            return
         drains, reads, lifts, loads = self._drains, self._reads, self._lifts, self._loads
         self._drains, self._reads, self._lifts, self._loads = [], [], [], []
         if drains or reads or loads:
@@ -106,6 +109,11 @@ class Movers:
         writes = self._deletes + self._writes
         self._deletes, self._writes = [], []
         self._transfers.submit_write(writes)
+
+    @property
+    def _has_any(self) -> bool:
+        """Most steps move nothing."""
+        return bool(self._drains or self._reads or self._lifts or self._loads or self._deletes or self._writes)
 
     def _grouped(self, run: Callable[[Sequence[_Move]], None], moves: Sequence[_Move]) -> list[Operation]:
         groups = (moves[start : start + self._group] for start in range(0, len(moves), self._group))
