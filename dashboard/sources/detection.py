@@ -29,6 +29,18 @@ def adapter_for(exposition: Exposition, kind: str, typed: Adapter | None = None)
     raise ExpositionError("No known engine's cache counters are in this metrics text; expected " + _known() + ".")
 
 
+def names_read_of(typed: Adapter | None) -> frozenset[str]:
+    """The canonical names that a mapping, or any table, gives a meaning or is told by."""
+    return _names(typed) if typed else _NAMES
+
+
+def _names(*adapters: Adapter) -> frozenset[str]:
+    return frozenset(name for adapter in adapters for name in (*(rule.name for rule in adapter.rules), *adapter.marks))
+
+
+_NAMES = _names(*DETECTION_ORDER)
+
+
 def _typed(exposition: Exposition, typed: Adapter | None) -> Adapter:
     if typed is None or not typed.rules:
         raise ExpositionError("There is no mapping, or it has no rows: nothing of the text has a meaning.")

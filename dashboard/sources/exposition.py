@@ -4,7 +4,7 @@ A line that cannot be read costs that line, not the scrape: what was wrong is to
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -31,6 +31,9 @@ class Sample:
     value: float
 
 
+Read = tuple[list[Sample], list[str], set[str]]  # samples, what was wrong, canonical names that were unreadable
+
+
 @dataclass(frozen=True)
 class Exposition:
     samples: tuple[Sample, ...]
@@ -42,7 +45,7 @@ class Exposition:
         return self.unreadable.union(sample.name for sample in self.samples)
 
 
-_NAME = re.compile(r"\s*([A-Za-z_:][\w:.]*)", re.ASCII)
+_NAME = re.compile(r'\s*(?:\{\s*")?([A-Za-z_:][\w:.]*)', re.ASCII)
 _ONE_SPELLING = str.maketrans(":.", "__")
 
 
@@ -55,11 +58,15 @@ def canonical_name(name: str) -> str:
     return name.removeprefix("ray_").removesuffix("_total").translate(_ONE_SPELLING)
 
 
-def parse(text: str) -> Exposition:
-    """Every readable sample of `text`, in its order. Raises ExpositionError where it is too large or has none."""
+def parse(text: str, wanted: Container[str] | None = None) -> Exposition:
+    """Every readable sample of `text`, in its order. Raises ExpositionError where it is too large or has none.
+
+    With `wanted`, canonical names, only lines of these are looked at: of vLLM's text that is a seventh of the time. A
+    text that has none of them is read as a whole, to say what it is.
+    """
     if len(text) > MAX_BYTES:
         raise ExpositionError(f"The metrics text has {len(text):,} characters; at most {MAX_BYTES:,} are read.")
-    samples, problems, unreadable = _samples(text)
+    samples, problems, unreadable = (wanted is not None and _wanted_samples(text, wanted)) or _samples(text)
     if len(samples) > MAX_SAMPLES:
         raise ExpositionError(f"The metrics text has {len(samples):,} samples; at most {MAX_SAMPLES:,} are read.")
     if not samples:
@@ -68,7 +75,20 @@ def parse(text: str) -> Exposition:
     return Exposition(tuple(samples), tuple(problems), frozenset(unreadable))
 
 
-def _samples(text: str) -> tuple[list[Sample], list[str], set[str]]:
+def _wanted_samples(text: str, wanted: Container[str]) -> Read | None:
+    """None where the text has no line of these."""
+    is_openmetrics = text.rstrip().endswith("# EOF")
+    lines = [line for line in text.splitlines() if (name := _NAME.match(line)) and canonical_name(name[1]) in wanted]
+    chosen = "\n".join(map(_without_exemplar, lines) if is_openmetrics else lines) + "\n"
+    if not lines:
+        return None
+    try:
+        return list(_families(chosen, is_openmetrics=False)), [], set()
+    except _UNREADABLE:
+        return _line_by_line(chosen, is_openmetrics=False)
+
+
+def _samples(text: str) -> Read:
     """The whole text at once where it is well-formed; otherwise line by line, so that one bad line costs one line."""
     is_openmetrics = text.rstrip().endswith("# EOF")
     try:
@@ -83,7 +103,7 @@ def _families(text: str, is_openmetrics: bool) -> Iterable[Sample]:
             yield Sample(canonical_name(sample.name), sample.labels, float(sample.value))
 
 
-def _line_by_line(text: str, is_openmetrics: bool) -> tuple[list[Sample], list[str], set[str]]:
+def _line_by_line(text: str, is_openmetrics: bool) -> Read:
     samples: list[Sample] = []
     problems: list[str] = []
     unreadable: set[str] = set()

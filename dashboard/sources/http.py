@@ -7,6 +7,7 @@ import ssl
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 import httpx
@@ -39,7 +40,7 @@ def fetch(
     try:
         with (
             httpx.Client(
-                timeout=TIMEOUT, follow_redirects=False, transport=transport, trust_env=False, verify=_context(tls)
+                timeout=TIMEOUT, follow_redirects=False, transport=transport, trust_env=False, verify=_context(url, tls)
             ) as client,
             client.stream("GET", url, headers=sent) as response,
         ):
@@ -58,10 +59,18 @@ def fetch_target(target: Target) -> str:
     return fetch(target.url, headers=target.headers, tls=target.tls)
 
 
-def _context(tls: Tls | None) -> ssl.SSLContext | bool:
+def _context(url: str, tls: Tls | None) -> ssl.SSLContext:
     """Certificates are checked against the system's authorities, or those of the source's own PEM text."""
-    if tls is None or not (tls.ca or tls.is_unchecked):
-        return True
+    return _tls_context(tls or Tls()) if url.lower().startswith("https:") else _NO_TLS
+
+
+_NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody
+
+
+@lru_cache(maxsize=64)  # reading the system's authorities takes 20 ms, more than all else of a scrape
+def _tls_context(tls: Tls) -> ssl.SSLContext:
+    if not (tls.ca or tls.is_unchecked):
+        return httpx.create_ssl_context(trust_env=False)
     context = ssl.create_default_context(cadata=tls.ca or None)
     if tls.is_unchecked:
         context.check_hostname = False

@@ -10,7 +10,7 @@ import redis
 
 from dashboard import valkey
 from dashboard.sources.adapter import Adapted, adapt
-from dashboard.sources.detection import adapter_for
+from dashboard.sources.detection import adapter_for, names_read_of
 from dashboard.sources.exposition import Exposition, ExpositionError, parse
 from dashboard.sources.target import Target
 
@@ -25,7 +25,7 @@ class OwnEngineError(ExpositionError):
 
 def read_watched(target: Target, connection: redis.Redis, fetch_text: Fetch) -> Adapted:
     """What is told there. Raises ScrapeError, ExpositionError, or its OwnEngineError."""
-    exposition = parse(fetch_text(target))
+    exposition = parse(fetch_text(target), names_read_of(target.typed) | {INFO})
     refuse_own(exposition, connection)
     return adapt(exposition, adapter_for(exposition, target.kind, target.typed))
 

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dashboard.sources.adapter import adapt
-from dashboard.sources.detection import adapter_for, read
+from dashboard.sources.detection import adapter_for, names_read_of, read
 from dashboard.sources.exposition import ExpositionError, parse
 from dashboard.sources.summary import summary
 from dashboard.sources.tables import ADAPTERS
@@ -117,3 +117,13 @@ def test_values_without_number_do_not_make_more_sentences_than_people_read() -> 
     lines = "".join(f'vllm:prefix_cache_queries_total{{engine="0",pod="{n}"}} NaN\n' for n in range(3000))
     exposition = parse(lines)
     assert len(adapt(exposition, adapter_for(exposition, "auto")).problems) <= 30
+
+
+@given(st.lists(text_lines, max_size=12))
+def test_looking_only_at_wanted_lines_finds_the_same(lines: list[str]) -> None:
+    """What a table reads of a text is the same, whether the rest of it was parsed or not."""
+    text = "\n".join([*lines, 'vllm:prefix_cache_queries_total{engine="0",pod="own"} 1'])
+    whole, some = parse(text), parse(text, names_read_of(None))
+    wanted = [sample for sample in whole.samples if sample.name in names_read_of(None)]
+    assert [repr(sample) for sample in some.samples] == [repr(sample) for sample in wanted]
+    assert some.unreadable == whole.unreadable & names_read_of(None)
