@@ -258,11 +258,11 @@ class TieredCache:
         lease.copies.frombytes(pinned.tobytes())
         lease.block_ids.frombytes(slots.tobytes())
         if num_others:
-            self._load(lease, nodes(self._books, hits), np.flatnonzero(pinned == NONE).tolist())
+            self._load(lease, nodes(self._books, hits), known, np.flatnonzero(pinned == NONE).tolist())
         lease.block_ids.frombytes(self._obtain_many(lease, known[len(hits) :], num_blocks - len(hits)).tobytes())
         lease.copies.extend(NO_COPY * (num_blocks - len(hits)))
 
-    def _load(self, lease: Lease, hits: Sequence[Node], missing: Sequence[int]) -> None:
+    def _load(self, lease: Lease, hits: Sequence[Node], known: Ints32, missing: Sequence[int]) -> None:
         """Of the hits those that are not in gpu yet: some are on their way, the others begin theirs."""
         promotions: list[tuple[int, Copy, Copy]] = []
         for index in missing:
@@ -275,8 +275,10 @@ class TieredCache:
             if copy.waiters is not None:
                 copy.waiters.append(lease)
                 lease.num_pending += 1
-        for index, copy, source in promotions:
-            slot = lease.block_ids[index] = self._obtain(lease, copy.node.key)
+        keys = known[[index for index, _, _ in promotions]]
+        slots = self._obtain_many(lease, keys, len(promotions)).tolist()
+        for (index, copy, source), slot in zip(promotions, slots, strict=True):
+            lease.block_ids[index] = slot
             self._ladder.promote(copy, source, slot)
 
     def _lacking(self, lease: Lease, num_read: int) -> Ints32:

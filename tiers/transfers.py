@@ -12,8 +12,8 @@ from tiers.lanes import InlineLane, Lane, Operation, Outcome, ThreadLane
 # Files that are read at once. A device's queue is full with four of 0.7 MiB; more threads wait for the interpreter.
 NUM_READERS = 4
 # Whoever waits for a step comes before what is stored for later: with as many processes as processors beside them,
-# steps took 1.06 times as long instead of 1.56. Looks at a server wait behind its stores and have a second.
-WRITE_NICENESS, SEND_NICENESS = 10, 5
+# steps took 1.3 times as long instead of 1.56, and more than half as much was stored.
+NICENESS = 5
 
 
 def _nothing(error: Exception | None, seconds: float) -> None:
@@ -31,8 +31,8 @@ class Transfers:
         self.num_pending = 0
         finish = self._finished.put
         self._near: Lane = ThreadLane("near", finish, ring) if num_threads else InlineLane(finish)
-        kinds = {"read": (NUM_READERS, 0), "write": (1, WRITE_NICENESS)} if has_files else {}
-        kinds |= {"fetch": (1, 0), "send": (1, SEND_NICENESS)} if has_server else {}
+        kinds = {"read": (NUM_READERS, 0), "write": (1, NICENESS)} if has_files else {}
+        kinds |= {"fetch": (1, 0), "send": (1, NICENESS)} if has_server else {}
         others = {name: ThreadLane(name, finish, ring, *kind) for name, kind in kinds.items() if num_threads > 1}
         self._read, self._write = (others.get(name, self._near) for name in ("read", "write"))
         self._fetch, self._send = (others.get(name, self._near) for name in ("fetch", "send"))

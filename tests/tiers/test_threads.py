@@ -28,6 +28,7 @@ from tiers.block_format import stored_bytes
 SLAB = SlabSpec(64 << 10, "uint8", (64 << 10,))
 ROOT = b"r" * 16
 NUM_REQUESTS = 400
+MOST_TRANSFERS = 64
 
 
 def pattern(key: BlockKey) -> np.ndarray:
@@ -68,7 +69,8 @@ def test_racing_requests_read_what_was_written(cache_and_pool: tuple[TieredCache
     while num_started < NUM_REQUESTS or open_leases:
         assert time.monotonic() < deadline, "requests stall"
         cache.poll()
-        if num_started < NUM_REQUESTS and len(open_leases) < 3:
+        # Stores that pile up are dropped, as they should be, and counted as errors: here none may be.
+        if num_started < NUM_REQUESTS and len(open_leases) < 3 and cache.num_transfers < MOST_TRANSFERS:
             keys = chain_keys(ROOT, [rng.randint(0, 2) for _ in range(rng.randint(2, 7))], 1)
             lease = cache.acquire(keys[:-1], len(keys), {})
             if lease is not None:

@@ -170,14 +170,14 @@ def take_slots(
 
 @part
 def _leaves_for_nowhere(t: Tables, copy: int) -> bool:
-    """No transfer reads it, nothing follows it, and no slower tier would take it: all would, or it has it already."""
+    """No transfer reads it, and the tier that would take it has it already; or none would, and nothing follows it."""
     node = at(t.copies, copy, NODE)
-    if is_busy(t, copy) or at(t.nodes, node, CHILD) != NONE:
+    if is_busy(t, copy):
         return False
     for rank in range(1, len(t.levels)):
         if _takes(t, rank, node):
             return t.levels[rank, WRITE_MODE] != WRITE_BACK and copy_at(t, node, rank) != NONE
-    return True
+    return at(t.nodes, node, CHILD) == NONE
 
 
 @part
