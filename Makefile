@@ -12,7 +12,12 @@ test:
 	@scripts/install.sh dev
 	@scripts/test-packages.sh
 	@$(BIN)/python -c "import tiers; tiers.warm_up()" # once, not in each of the processes that follow
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+ifdef ARGS
+	$(BIN)/python -m pytest $(ARGS)
+else
+	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore tests/browser
+	$(BIN)/python -m pytest tests/browser
+endif
 
 lint:
 	@scripts/install.sh dev

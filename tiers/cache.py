@@ -275,8 +275,7 @@ class TieredCache:
             if copy.waiters is not None:
                 copy.waiters.append(lease)
                 lease.num_pending += 1
-        keys = known[[index for index, _, _ in promotions]]
-        slots = self._obtain_many(lease, keys, len(promotions)).tolist()
+        slots = self._obtain_many(lease, known[[index for index, _, _ in promotions]], len(promotions)).tolist()
         for (index, copy, source), slot in zip(promotions, slots, strict=True):
             lease.block_ids[index] = slot
             self._ladder.promote(copy, source, slot)
