@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from dashboard.models import Discovery, Source
+from dashboard.services import claims
 from dashboard.services.sources import access_of
 from dashboard.sources.discovery import DiscoveryError, Found, found, read_files, source_name
 from dashboard.sources.http import ScrapeError, fetch
@@ -62,13 +63,7 @@ def refresh(discovery_id: int, *, now: datetime, read: ReadList = read_list) -> 
 
 def _claim(discovery_id: int, now: datetime) -> Discovery | None:
     discovery = Discovery.objects.filter(pk=discovery_id, is_enabled=True, due_at__lte=now).first()
-    if discovery is None:
-        return None
-    token = now + timedelta(seconds=CLAIM_SECONDS)
-    if not Discovery.objects.filter(pk=discovery_id, due_at=discovery.due_at).update(due_at=token):
-        return None
-    discovery.due_at = token
-    return discovery
+    return discovery if discovery is not None and claims.claim(discovery, now, CLAIM_SECONDS) else None
 
 
 def _finish(discovery: Discovery, now: datetime, **told: object) -> bool:

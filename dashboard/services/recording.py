@@ -18,6 +18,7 @@ from django.db.models.functions import Coalesce
 
 from dashboard import valkey
 from dashboard.models import EngineRun, Source
+from dashboard.services import claims
 from dashboard.services.buckets import Amount, add_amounts
 from dashboard.services.increases import observed_keys, take_increases
 from dashboard.services.sources import target_of
@@ -61,11 +62,7 @@ def claim(source_id: int, now: datetime) -> Source | None:
     source = Source.objects.filter(_IS_READ, pk=source_id).select_related("mapping", "discovery").first()
     if source is None or not _is_due(source.due_at, source.interval_seconds, now):
         return None
-    token = now + timedelta(seconds=CLAIM_SECONDS)
-    if not Source.objects.filter(pk=source_id, due_at=source.due_at).update(due_at=token):
-        return None
-    source.due_at = token
-    return source
+    return source if claims.claim(source, now, CLAIM_SECONDS) else None
 
 
 def record(source_id: int, *, now: datetime, connection: redis.Redis, fetch_text: Fetch = fetch_target) -> bool:
