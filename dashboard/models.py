@@ -133,6 +133,9 @@ class Bucket(models.Model):
 
     Every resolution is written in the transaction that records a scrape (docs/decisions.md), so each is complete at any
     moment. A counter that did not move has no row: `scrapes` tells "nothing happened" from "nobody looked".
+
+    Its key is its place, and on SQLite the table is nothing but that key's tree (migration 0012): a third of the bytes
+    and a fifth of the time to sum a month. A migration that lets Django remake the table has to say so again.
     """
 
     class Resolution(models.IntegerChoices):
@@ -141,14 +144,12 @@ class Bucket(models.Model):
         HOUR = 3600, "1 h"
         DAY = 86400, "1 d"
 
+    pk = models.CompositePrimaryKey("series", "resolution", "start_at")
     series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="buckets", db_index=False)
     resolution = models.PositiveIntegerField(choices=Resolution)
     start_at = models.BigIntegerField(help_text="Unix seconds, a multiple of the resolution.")
     value = models.BigIntegerField(default=0)
     num_samples = models.PositiveIntegerField(default=0)
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["series", "resolution", "start_at"], name="one_bucket")]
 
     def __str__(self) -> str:
         return f"{self.series} {self.resolution}s @{self.start_at}"

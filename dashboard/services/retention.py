@@ -38,13 +38,13 @@ def expire(*, now: datetime) -> Expired:
 
 
 def _expire_buckets(oldest: Mapping[int, int]) -> int:
-    """Series by series: the unique index finds a series' old buckets, no second index has to be kept for this."""
+    """Series by series: the key finds a series' old buckets, no second index has to be kept for this."""
     num_deleted = 0
     for series_id in Series.objects.values_list("pk", flat=True):
         for resolution, start_at in oldest.items():
-            num_deleted += _delete(
-                Bucket.objects.filter(series_id=series_id, resolution=resolution, start_at__lt=start_at)
-            )
+            old = Bucket.objects.filter(series_id=series_id, resolution=resolution, start_at__lt=start_at)
+            while starts := list(old.order_by("start_at").values_list("start_at", flat=True)[:BATCH_ROWS]):
+                num_deleted += old.filter(start_at__lte=starts[-1]).delete()[0]
     return num_deleted
 
 
@@ -68,7 +68,7 @@ def _expire_runs(now: datetime) -> int:
     return sum(run.delete()[1].get("dashboard.EngineRun", 0) for run in old)
 
 
-def _delete(rows: QuerySet[Bucket] | QuerySet[RequestLog]) -> int:
+def _delete(rows: QuerySet[RequestLog]) -> int:
     num_deleted = 0
     while ids := list(rows.order_by().values_list("pk", flat=True)[:BATCH_ROWS]):
         num_deleted += rows.model._base_manager.filter(pk__in=ids).delete()[0]

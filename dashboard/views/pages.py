@@ -26,7 +26,7 @@ from dashboard.views.params import (
 
 # What each main.js imports: named in the page, so that a browser asks for all of it at once, not one after the other.
 _SHARED = [
-    *(f"js/lib/{name}.js" for name in ("api", "dom", "hints", "time")),
+    *(f"js/lib/{name}.js" for name in ("api", "dom", "hints", "plotly", "time")),
     *(f"js/overview/{name}.js" for name in ("charts", "filters", "live", "query", "state", "table", "tiles")),
 ]
 _OVERVIEW = [*_SHARED, "js/overview/tenants.js"]

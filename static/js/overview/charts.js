@@ -2,6 +2,7 @@
 
 import { getJson } from "../lib/api.js";
 import { $, $$, h } from "../lib/dom.js";
+import { react } from "../lib/plotly.js";
 import { tableOf } from "./table.js";
 
 const RESIZED_MILLISECONDS = 120; // a window that is being dragged is drawn when it rests
@@ -60,7 +61,7 @@ async function draw(chart) {
   if (!figure) return;
   say(chart, hasValues(figure) ? "" : chart.dataset.empty);
   const { data, layout } = themed(figure, chart.clientWidth < 480);
-  await window.Plotly.react($(".plotted", chart), data, layout, { displayModeBar: false });
+  await react($(".plotted", chart), data, layout, { displayModeBar: false });
   chart.dataset.drawn = "true";
 }
 

@@ -1,6 +1,7 @@
 // The Sankey of tokens moving between tiers, and the same numbers as a table. Adds what only a browser knows: the theme.
 
 import { $, h } from "../lib/dom.js";
+import { react } from "../lib/plotly.js";
 
 const number = new Intl.NumberFormat("en");
 const percent = new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: 1 });
@@ -38,7 +39,7 @@ async function draw() {
     hoverlabel: { bgcolor: css("--surface"), bordercolor: css("--border"), font: { color: text, size: 12 } },
     autosize: true,
   };
-  await window.Plotly.react($("#flows .plotted"), figure.data, layout, { displayModeBar: false, responsive: true });
+  await react($("#flows .plotted"), figure.data, layout, { displayModeBar: false, responsive: true });
   $("#flows").dataset.drawn = "true";
 }
 
