@@ -79,6 +79,10 @@ class Series(models.Model):
         TTFT = (
             "ttft"  # by cache_tier ("" = none read), detail = le; requests that fell into this bucket, not cumulative
         )
+        TTFT_MICROSECONDS = "ttft_microseconds"  # by cache_tier, as TTFT
+        # detail = the capacity, in tokens of one LRU stack, that would have served them; "+Inf": none would have
+        REUSE_TOKENS = "reuse_tokens"
+        REUSE_SAMPLE_PPM = "reuse_sample_ppm"  # gauge: which share of the blocks is looked at; 1,000,000 is all
 
     source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="series")
     engine = models.CharField(max_length=130, help_text="A watched engine is named source/label.")

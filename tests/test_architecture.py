@@ -45,7 +45,7 @@ def test_imports_run_one_way() -> None:
 
 
 def test_only_one_module_of_the_dashboard_imports_the_engine_or_the_tiers() -> None:
-    """Besides the command that answers what-if questions from a file, in a process of its own."""
+    """Besides the command that answers what-if questions from a file, and the one module that answers them live."""
     importers = {path.name for path in modules("dashboard") if {"engine", "tiers"} & set(imported(path))}
     assert importers == {"engine_host.py", "whatif.py"}
 

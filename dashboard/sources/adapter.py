@@ -16,7 +16,10 @@ _LARGEST = 2**62  # a 64-bit column holds it, and twice it
 _WORDS = {Metric.TTFT.value: "time to first token", Metric.LOAD_TIMES.value: "load times"}
 HISTOGRAMS = frozenset(_WORDS)
 _GAUGES = frozenset(
-    {Metric.RESIDENT_TOKENS, Metric.CAPACITY_TOKENS, Metric.USED_BYTES, Metric.CAPACITY_BYTES, Metric.UP}
+    (
+        *(Metric.RESIDENT_TOKENS, Metric.CAPACITY_TOKENS, Metric.USED_BYTES, Metric.CAPACITY_BYTES, Metric.UP),
+        Metric.REUSE_SAMPLE_PPM,
+    )
 )
 
 

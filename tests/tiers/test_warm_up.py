@@ -9,6 +9,7 @@ CODE = """
 import tiers
 from tiers.books.compiled import ENTRIES
 tiers.warm_up()
+[getattr(tiers, name) for name in tiers.__all__]
 print([entry.__name__ for entry in ENTRIES if not entry.signatures and "whatif" not in entry.__module__])
 """
 

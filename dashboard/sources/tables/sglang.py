@@ -31,6 +31,7 @@ SGLANG = Adapter(
         Rule("sglang_cached_tokens", Metric.HIT_TOKENS, _SOURCE),
         Rule("sglang_generation_tokens", Metric.GENERATED_TOKENS),
         Rule("sglang_time_to_first_token_seconds_bucket", Metric.TTFT, UNATTRIBUTED, "le"),
+        Rule("sglang_time_to_first_token_seconds_sum", Metric.TTFT_MICROSECONDS, UNATTRIBUTED, scale=1_000_000),
         Rule("sglang_hicache_host_used_tokens", Metric.RESIDENT_TOKENS, CPU, same=_RANKS),
         Rule("sglang_hicache_host_total_tokens", Metric.CAPACITY_TOKENS, CPU, same=_RANKS),
         Rule("sglang_max_total_num_tokens", Metric.CAPACITY_TOKENS, GPU, same=_RANKS),

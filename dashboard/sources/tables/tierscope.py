@@ -43,5 +43,8 @@ TIERSCOPE = Adapter(
         Rule("tierscope_prefill_tokens", Metric.PREFILL_TOKENS),
         Rule("tierscope_prefill_seconds", Metric.PREFILL_MICROSECONDS, scale=_MICROSECONDS),
         Rule("tierscope_time_to_first_token_seconds_bucket", Metric.TTFT, _OWN_TTFT_TIER, "le"),
+        Rule(
+            "tierscope_time_to_first_token_seconds_sum", Metric.TTFT_MICROSECONDS, _OWN_TTFT_TIER, scale=_MICROSECONDS
+        ),
     ),
 )

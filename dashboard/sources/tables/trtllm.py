@@ -27,5 +27,6 @@ TRTLLM = Adapter(
         Rule("trtllm_prompt_cached_tokens", Metric.HIT_TOKENS, _TIER),
         Rule("trtllm_request_success", Metric.REQUESTS, detail_label="finished_reason"),
         Rule("trtllm_time_to_first_token_seconds_bucket", Metric.TTFT, UNATTRIBUTED, "le"),
+        Rule("trtllm_time_to_first_token_seconds_sum", Metric.TTFT_MICROSECONDS, UNATTRIBUTED, scale=1_000_000),
     ),
 )

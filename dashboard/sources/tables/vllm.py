@@ -18,6 +18,7 @@ _COMMON = (
     Rule("vllm_request_success", Metric.REQUESTS, detail_label="finished_reason"),
     Rule("vllm_num_preemptions", Metric.PREEMPTIONS),
     Rule("vllm_time_to_first_token_seconds_bucket", Metric.TTFT, UNATTRIBUTED, "le"),
+    Rule("vllm_time_to_first_token_seconds_sum", Metric.TTFT_MICROSECONDS, UNATTRIBUTED, scale=1_000_000),
     Rule("vllm_cache_config_info", Metric.CAPACITY_TOKENS, GPU, value_label="kv_cache_size_tokens"),
     Rule("vllm_cache_config_info", Metric.CAPACITY_BYTES, GPU, value_label="kv_cache_memory_bytes"),
 )
