@@ -13,16 +13,19 @@ from django.conf import settings  # noqa: E402  (Django has to be set up before)
 
 from dashboard.body_limit import BodyLimit  # noqa: E402
 
+# What needs no thread: the API's views are asynchronous, static files are found and read before anything else.
+_WITHOUT_THREAD = ("/v1/", settings.STATIC_URL)
+
 
 class Handler(ASGIHandler):
-    """Django's, but /v1 does without a thread of its own for each request: two starts of a thread are spared.
+    """Django's, but some of it does without a thread of its own for each request: two starts of a thread are spared.
 
     What little of it is synchronous and tied to a thread (Django's signals, closing the response) runs in the
     process's one; the key look-up and the broker have threads that stay.
     """
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http" and scope["path"].startswith("/v1/"):
+        if scope["type"] == "http" and scope["path"].startswith(_WITHOUT_THREAD):
             await self.handle(scope, receive, send)
         else:
             await super().__call__(scope, receive, send)

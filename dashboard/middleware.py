@@ -54,6 +54,11 @@ class AsyncWhiteNoiseMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]
             return super().__call__(request)  # type: ignore[no-any-return]
         return self._answer(request)
 
+    def add_mime_headers(self, headers: Any, path: str, url: str) -> None:
+        """Django's SecurityMiddleware comes after it, and would take two changes of threads to add this."""
+        super().add_mime_headers(headers, path, url)
+        headers["X-Content-Type-Options"] = "nosniff"
+
     async def _answer(self, request: HttpRequest) -> HttpResponseBase:
         """Files are known from the start and come from the page cache: no thread is needed."""
         found = self.find_file(request.path_info) if self.autorefresh else self.files.get(request.path_info)

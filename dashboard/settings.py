@@ -177,8 +177,8 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "dashboard.http_metrics.http_metrics_middleware",
     "dashboard.middleware.api_shortcut_middleware",
-    "django.middleware.security.SecurityMiddleware",
     "dashboard.middleware.AsyncWhiteNoiseMiddleware",
+    "django.middleware.security.SecurityMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

@@ -23,6 +23,7 @@ def test_a_static_file_is_served_whole_and_may_be_kept_for_ever(stylesheet: str)
     assert answer.status_code == 200
     assert answer.headers["Content-Type"].startswith("text/css")
     assert "immutable" in answer.headers["Cache-Control"]
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
     assert len(answer.content) > 100
 
 

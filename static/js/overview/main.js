@@ -44,6 +44,5 @@ document.addEventListener("querychange", refresh);
 $("#zone").textContent = Intl.DateTimeFormat().resolvedOptions().timeZone;
 refresh().then(() => {
   document.body.dataset.ready = "true";
-  performance.mark("overview-drawn");
   startLive(refresh);
 });
