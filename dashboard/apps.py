@@ -13,6 +13,8 @@ class DashboardConfig(AppConfig):
         from dashboard import celery, checks  # noqa: F401  (tasks get their broker, checks are registered)
 
 
-class TierscopeAdminConfig(admin_apps.AdminConfig):
+class TierscopeAdminConfig(admin_apps.SimpleAdminConfig):
+    """Its pages are imported with the addresses (dashboard/urls.py): workers, which have none, start without them."""
+
     default = False
     default_site = "dashboard.admin_site.TierscopeAdminSite"

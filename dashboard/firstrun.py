@@ -10,6 +10,7 @@ from dashboard.secret_files import close_to_others
 from dashboard.services.accounts import ensure_admin
 from dashboard.services.api_keys import ensure_default_key
 from dashboard.services.sources import ensure_embedded
+from dashboard.static_storage import collect
 
 # What is kept in the home, as docs/operating.md lists it; the rest of a folder that somebody chose is not ours.
 _OURS = ("tierscope.sqlite3*", "tiers", "models", "valkey", "logs", "run", "static")
@@ -23,7 +24,7 @@ def prepare() -> Iterator[str]:
     home = settings.TIERSCOPE_HOME
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     call_command("migrate", interactive=False, verbosity=0)
-    call_command("collectstatic", interactive=False, verbosity=0)
+    collect()
     ensure_embedded()
     if ensure_admin(home):
         yield f"Made the administrator “admin”; the password is in {home / 'admin-password'}"

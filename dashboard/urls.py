@@ -7,6 +7,7 @@ from django.urls import include, path, re_path
 from dashboard.health import healthz
 from dashboard.metrics import metrics
 
+admin.autodiscover()
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("login/", auth.LoginView.as_view(template_name="login.html"), name="login"),

@@ -21,16 +21,9 @@ def test_the_procfile_names_every_process_once() -> None:
     assert sorted(procfile()) == sorted(processes.NAMES)
 
 
-@pytest.mark.parametrize("name", processes.NAMES)
-def test_a_process_is_a_program_that_is_there(name: str) -> None:
-    program, *arguments = processes.command(name)
-    assert Path(program).is_file()
-    assert all(isinstance(argument, str) for argument in arguments)
-
-
 def test_an_unknown_process_is_refused_with_the_names_that_exist() -> None:
     with pytest.raises(ValueError, match="choose one of valkey, web, engine, worker"):
-        processes.command("nonsense")
+        processes.become("nonsense")
 
 
 def test_the_embedded_valkey_answers_on_its_socket_only(valkey: str) -> None:

@@ -60,6 +60,7 @@ def manage(home: Path, command: str) -> None:
     subprocess.run(argv, cwd=Path(__file__).parents[2], env=environ, check=True, capture_output=True, timeout=60)
 
 
+@pytest.mark.usefixtures("valkey")
 def test_in_a_home_that_others_can_enter_nothing_can_be_read_by_them(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     manage(tmp_path, "firstrun")
@@ -67,6 +68,7 @@ def test_in_a_home_that_others_can_enter_nothing_can_be_read_by_them(tmp_path: P
     assert readable_by_others(tmp_path) == []
 
 
+@pytest.mark.usefixtures("valkey")
 def test_what_an_earlier_version_left_open_is_closed(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     for name in ("static", "tiers", "logs"):

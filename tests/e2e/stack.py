@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import httpx
 import redis
 
-from tests.model_cache import MODEL_CACHE
+from tests.model_cache import MODEL_CACHE, STATIC_CACHE
 
 ROOT = Path(__file__).parents[2]
 T = TypeVar("T")
@@ -23,7 +23,7 @@ T = TypeVar("T")
 class Stack:
     """Processes by their names in the Procfile. `engine_app` replaces the engine worker's Celery application.
 
-    Without it the engine finds its model unpacked from the second stack on.
+    Without it the engine finds its model unpacked from the second stack on, and all find the static files collected.
     """
 
     def __init__(
@@ -53,6 +53,9 @@ class Stack:
         if engine_app is None and not (home / "models").exists():
             MODEL_CACHE.mkdir(mode=0o700, exist_ok=True)
             (home / "models").symlink_to(MODEL_CACHE)
+        if not (home / "static").exists():
+            STATIC_CACHE.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (home / "static").symlink_to(STATIC_CACHE)
 
     # -- life --------------------------------------------------------------------------------------------------------
     def start(self, seconds: float = 240) -> None:

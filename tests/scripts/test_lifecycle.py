@@ -87,11 +87,11 @@ def run(tmp_path: Path) -> Iterator[Run]:
 @pytest.mark.slow
 def test_it_starts_replaces_a_killed_engine_worker_and_stops_without_an_orphan(run: Run) -> None:
     wait_until(run.answers, "the first page", run)
-    wait_until(lambda: run.find("engine-local"), "the engine worker", run)
-    killed = run.find("engine-local")
+    wait_until(lambda: run.find("launch engine"), "the engine worker", run)
+    killed = run.find("launch engine")
     assert killed is not None
     killed.kill()
-    wait_until(lambda: (found := run.find("engine-local")) and found.pid != killed.pid, "the next engine worker", run)
+    wait_until(lambda: (found := run.find("launch engine")) and found.pid != killed.pid, "the next engine worker", run)
     assert run.answers()
 
     run.launcher.send_signal(signal.SIGTERM)

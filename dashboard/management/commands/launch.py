@@ -7,8 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from dashboard.embedded_valkey import make_folders
-from dashboard.processes import NAMES, command
+from dashboard.processes import NAMES, become
 from dashboard.secret_files import PRIVATE_UMASK
 
 
@@ -21,12 +20,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, name: str, **options: Any) -> None:
         os.umask(PRIVATE_UMASK)
-        try:
-            if name == "valkey":
-                make_folders(settings.VALKEY_SOCKET, settings.TIERSCOPE_HOME / "valkey")
-            argv = command(name)
-        except OSError as error:
-            raise CommandError(str(error)) from None
         # How long torch's worker threads spin at a barrier before they sleep; GNU OpenMP's own 300,000 turns burn the
         # time slices that the other threads need. Decoding SmolLM2 on two cores, alone and beside one busy process:
         # 46 and 371 ms a token as it comes, 45 and 105 ms so. It must be there before torch is loaded.
@@ -34,4 +27,9 @@ class Command(BaseCommand):
         # numba keeps what it has compiled beside the sources, so that it is compiled once, unless they are read-only.
         if not os.access(settings.BASE_DIR / "tiers" / "books", os.W_OK):
             os.environ.setdefault("NUMBA_CACHE_DIR", str(settings.TIERSCOPE_HOME / "compiled"))
-        os.execv(argv[0], argv)  # the same process id: signals of the supervisor arrive where they are meant to
+        try:
+            become(name)
+        except OSError as error:
+            if name != "valkey":
+                raise
+            raise CommandError(str(error)) from None  # there is no server, or its folder is somebody else's
