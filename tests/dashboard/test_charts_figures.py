@@ -111,6 +111,13 @@ def test_every_tier_that_is_used_has_a_row_of_its_own() -> None:
     assert top[0] > bottom[1]
 
 
+def test_what_was_not_observed_is_not_filled_as_if_it_were_between_its_neighbours() -> None:
+    values = {"resident": [1, 2, None, 4], "capacity": [10, 10, None, 10]}
+    resident = residency_figure({"starts": STARTS, "tiers": {"gpu": values}}, 10)["data"][0]
+    assert (resident["type"], resident["y"], resident["width"]) == ("bar", [1, 2, None, 4], 10_000)
+    assert resident["x"] == [start * 1000 for start in STARTS]
+
+
 def test_rows_fill_the_plot_without_overlap() -> None:
     used = {"resident": [1], "capacity": [10]}
     figure = residency_figure({"starts": [1000], "tiers": dict.fromkeys(["gpu", "cpu", "disk", "remote"], used)}, 10)

@@ -53,9 +53,7 @@ class Stack:
         if engine_app is None and not (home / "models").exists():
             MODEL_CACHE.mkdir(mode=0o700, exist_ok=True)
             (home / "models").symlink_to(MODEL_CACHE)
-        if not (home / "static").exists():
-            STATIC_CACHE.mkdir(mode=0o700, parents=True, exist_ok=True)
-            (home / "static").symlink_to(STATIC_CACHE)
+        share_static_files(home)
 
     # -- life --------------------------------------------------------------------------------------------------------
     def start(self, seconds: float = 240) -> None:
@@ -158,6 +156,13 @@ class Stack:
         with contextlib.suppress(OSError):
             return self.log(name).read_text(errors="replace")[-2000:]
         return ""
+
+
+def share_static_files(home: Path) -> None:
+    """The first start collects them for all, which takes seconds."""
+    if not (home / "static").exists():
+        STATIC_CACHE.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (home / "static").symlink_to(STATIC_CACHE)
 
 
 def free_port() -> int:

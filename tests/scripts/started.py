@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.e2e.stack import free_port
+from tests.e2e.stack import free_port, share_static_files
 
 ROOT = Path(__file__).parents[2]
 MAIN = "import sys; from pathlib import Path; from scripts.run import main; sys.exit(main(Path(sys.argv[1])))"
@@ -21,6 +21,7 @@ class Start:
         self.port = free_port()
         procfile = home / "Procfile"
         procfile.write_text(programs)
+        share_static_files(home)
         kept = {name: value for name, value in os.environ.items() if name not in ("REDIS_URL", "DATABASE_URL")}
         environ = kept | {"TIERSCOPE_HOME": str(home), "PORT": str(self.port), "TIERSCOPE_SAMPLE_TRAFFIC": "0"}
         command = ["sh", "-c", shell, "sh", sys.executable, "-c", MAIN, str(procfile)]

@@ -20,8 +20,8 @@ from tests.scripts.started import Start
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = "first: sleep 1000\nsecond: sleep 1000\n"
-# A start takes 3 to 6 s here: these hit imports, preparation, supervisord and the wait for readiness.
-MOMENTS = (0.1, 0.8, 1.6, 2.5, 4.0)
+# A start takes 2 to 4 s here: these hit imports, preparation, supervisord and the wait for readiness.
+MOMENTS = (0.1, 0.8, 1.6, 3.0)
 
 
 @pytest.fixture
