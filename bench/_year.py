@@ -27,11 +27,12 @@ LOAD_LES = (
     *("0.1", "0.25", "0.5", "1", "2.5", "+Inf"),
 )
 _MEAN = 100  # an amount a bucket of 10 s
+Fact = tuple[str, str, str]  # metric, cache_tier, detail
 
 
 @contextmanager
-def a_year() -> Iterator[int]:
-    """The default connection goes to the filled store; its number of buckets."""
+def a_year(*, more: Iterable[Fact] = ()) -> Iterator[int]:
+    """The default connection goes to the filled store; its number of buckets. `more` is filled in hours and days."""
     own_settings, own_connection = connections.settings["default"], connections["default"]
     with TemporaryDirectory(prefix="tierscope-bench-") as folder:
         name = str(Path(folder) / "year.sqlite3")
@@ -45,16 +46,16 @@ def a_year() -> Iterator[int]:
         del connections["default"]
         try:
             call_command("migrate", verbosity=0)
-            yield _fill()
+            yield _fill(more)
         finally:
             connections["default"].close()
             connections.settings["default"] = own_settings
             connections["default"] = own_connection
 
 
-def _fill() -> int:
+def _fill(more: Iterable[Fact]) -> int:
     """What only tiers and tenants have is filled in hours and days: a month is read from these, minutes take long."""
-    prompts, costs = list(_series(_facts())), list(_series([*_tier_facts(), *_tenant_facts()]))
+    prompts, costs = list(_series(_facts())), list(_series([*_tier_facts(), *_tenant_facts(), *more]))
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA synchronous=OFF")
         for resolution, seconds in kept_seconds(retention()).items():
@@ -71,9 +72,6 @@ WITH RECURSIVE starts(at) AS (SELECT %s UNION ALL SELECT at + %s FROM starts WHE
 INSERT INTO dashboard_bucket (series_id, resolution, start_at, value, num_samples)
 SELECT %s, %s, at, %s + (at / 7) %% 50, 1 FROM starts
 """
-
-
-Fact = tuple[str, str, str]  # metric, cache_tier, detail
 
 
 def _series(facts: Iterable[Fact]) -> Iterator[int]:

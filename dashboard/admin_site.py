@@ -16,6 +16,8 @@ _MODEL_ORDER = [
     "Discovery",
     "Mapping",
     "Backfill",
+    "Prediction",
+    "Prices",
     "ApiKey",
     "Retention",
     "RequestLog",

@@ -224,6 +224,7 @@ class EngineHost:
             "resident_tokens": stats.resident_tokens,
             "resident_blocks": stats.resident_blocks,
             "block_bytes": self.block_bytes(tier),
+            "block_tokens": self._engine.config.block_size,
             "modes": self._modes.get(tier, {}),
             "warning": " ".join(self._warnings(tier, stats)),
         }

@@ -11,6 +11,7 @@ from django.db import models
 
 from dashboard import tenants
 from dashboard.models_sources import Access, Backfill, CacheTier, Discovery, EngineKind, Mapping, MappingRow, Source
+from dashboard.models_whatif import Prediction, Prices
 from dashboard.tier_modes import MAX_STORE_AFTER_HITS
 
 __all__ = [
@@ -25,6 +26,8 @@ __all__ = [
     "EngineRun",
     "Mapping",
     "MappingRow",
+    "Prediction",
+    "Prices",
     "RequestLog",
     "Retention",
     "Series",

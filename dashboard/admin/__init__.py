@@ -1,5 +1,29 @@
 """The admin: one module a group of models. All writes go through services; what is counted cannot be edited."""
 
-from dashboard.admin import api_keys, backfills, discoveries, history, mappings, recorded, retention, sources, tiers
+from dashboard.admin import (
+    api_keys,
+    backfills,
+    discoveries,
+    history,
+    mappings,
+    predictions,
+    prices,
+    recorded,
+    retention,
+    sources,
+    tiers,
+)
 
-__all__ = ["api_keys", "backfills", "discoveries", "history", "mappings", "recorded", "retention", "sources", "tiers"]
+__all__ = [
+    "api_keys",
+    "backfills",
+    "discoveries",
+    "history",
+    "mappings",
+    "predictions",
+    "prices",
+    "recorded",
+    "retention",
+    "sources",
+    "tiers",
+]

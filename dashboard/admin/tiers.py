@@ -13,6 +13,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.http import urlencode
 
+from dashboard.admin.apply_sizes import apply_view
 from dashboard.admin.request_user import user_of
 from dashboard.forms import TierSettingForm
 from dashboard.models import CacheTier, TierSetting
@@ -52,6 +53,7 @@ class TierSettingAdmin(admin.ModelAdmin[TierSetting]):
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
         return [
+            path("apply/", wrap(self.apply_view), name="dashboard_tiersetting_apply"),
             path("live/", wrap(self.live_view), name="dashboard_tiersetting_live"),
             path("<int:setting_id>/clear/", wrap(self.clear_view), name="dashboard_tiersetting_clear"),
             *super().get_urls(),
@@ -120,6 +122,12 @@ class TierSettingAdmin(admin.ModelAdmin[TierSetting]):
             raise Http404
         where = urlencode({"engine__exact": setting.engine, "cache_tier__exact": setting.cache_tier})
         return HttpResponseRedirect(f"{reverse('admin:dashboard_tierchange_changelist')}?{where}")
+
+    def apply_view(self, request: HttpRequest) -> HttpResponse:
+        """Sizes from the what-if page, for all tiers of an engine."""
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+        return apply_view(request, {**self.admin_site.each_context(request), "opts": self.opts})
 
     def clear_view(self, request: HttpRequest, setting_id: int) -> HttpResponse:
         """Shows what the tier holds; a POST drops it."""

@@ -22,6 +22,7 @@ class LiveTier:
     resident_tokens: int = 0
     resident_blocks: int | None = None
     block_bytes: int | None = None
+    block_tokens: int | None = None
     max_bytes: int | None = None
     max_reason: str = ""
     min_bytes: int = 0

@@ -46,15 +46,15 @@ def quantiles(steps: Sequence[Histogram]) -> dict[str, list[float | None] | list
     }
 
 
-def quantile(share: float, histogram: Histogram) -> float | None:
+def quantile(share: float, histogram: Mapping[float, float]) -> float | None:
     """As PromQL's histogram_quantile: linear within a bucket, the highest finite bound for what lies above all of them.
 
-    None for an empty histogram.
+    None for an empty histogram; a histogram that was weighed has parts of requests.
     """
     total = sum(histogram.values())
     if total <= 0:
         return None
-    wanted, below, lower = share * total, 0, 0.0
+    wanted, below, lower = share * total, 0.0, 0.0
     for bound, count in sorted(histogram.items()):
         if below + count >= wanted and count > 0:
             return lower if math.isinf(bound) else lower + (bound - lower) * (wanted - below) / count

@@ -23,6 +23,7 @@ from dashboard.views.params import (
     Query,
     read_query,
 )
+from dashboard.views.track_record import track_record
 
 # What each main.js imports: named in the page, so that a browser asks for all of it at once, not one after the other.
 _SHARED = [
@@ -31,6 +32,11 @@ _SHARED = [
 ]
 _OVERVIEW = [*_SHARED, "js/overview/tenants.js"]
 _TIERS = [*_SHARED, *(f"js/tiers/{name}.js" for name in ("cards", "flows"))]
+_WHAT_IF = [
+    *(f"js/lib/{name}.js" for name in ("api", "dom", "plotly", "time")),
+    *(f"js/overview/{name}.js" for name in ("charts", "filters", "live", "query", "state", "table")),
+    *(f"js/what-if/{name}.js" for name in ("advice", "figures", "sizes", "words")),
+]
 
 _MODEL = "SmolLM2-135M-Instruct"  # what is loaded where nobody chose another, for the example while it loads
 
@@ -42,6 +48,11 @@ def overview(request: HttpRequest) -> HttpResponse:
 def tiers(request: HttpRequest) -> HttpResponse:
     """Whether each tier pays for itself."""
     return _charts_page(request, "tiers.html", _TIERS)
+
+
+def what_if(request: HttpRequest) -> HttpResponse:
+    """What other tier sizes would do, and what came of earlier predictions."""
+    return _charts_page(request, "what_if.html", _WHAT_IF, record=track_record(time.time()))
 
 
 def _charts_page(request: HttpRequest, template: str, modules: list[str], **more: Any) -> HttpResponse:

@@ -2,11 +2,12 @@
 
 from django.urls import path
 
-from dashboard.views import chart_data, events, pages, request_log, tiers_data, traffic
+from dashboard.views import advice_data, chart_data, events, pages, request_log, tiers_data, traffic, what_if_data
 
 urlpatterns = [
     path("", pages.overview, name="overview"),
     path("tiers/", pages.tiers, name="tiers"),
+    path("what-if/", pages.what_if, name="what-if"),
     path("chat/", pages.chat, name="chat"),
     path("requests/", request_log.requests, name="requests"),
     path("favicon.ico", pages.favicon),
@@ -15,5 +16,7 @@ urlpatterns = [
     path("api/tiles.json", chart_data.tiles_json, name="tiles-json"),
     path("api/tenants.json", chart_data.tenants_json, name="tenants-json"),
     path("api/tiers.json", tiers_data.tiers_json, name="tiers-json"),
+    path("api/what-if.json", what_if_data.what_if_json, name="what-if-json"),
+    path("api/advice.json", advice_data.advice_json, name="advice-json"),
     path("api/sample-traffic/", traffic.send_sample_traffic, name="sample-traffic"),
 ]

@@ -1,18 +1,20 @@
 """Run inside the product's own process (`manage.py shell -c`): fills its database with traffic that is known."""
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from django.contrib.auth.models import User
 
 from dashboard import valkey
-from dashboard.models import Bucket, RequestLog, Series, Source, TierChange
+from dashboard.models import Bucket, Prediction, Prices, RequestLog, Series, Source, TierChange, TierSetting
+from dashboard.services import tiers
 from tests.dashboard.seeded import SeededEngine, lively, seed_requests
 
 
 def nothing() -> None:
     """An empty store."""
-    for model in (Bucket, Series, RequestLog, TierChange, Source):
+    for model in (Bucket, Series, RequestLog, TierChange, Source, Prediction, Prices):
         model.objects.all().delete()
 
 
@@ -27,6 +29,29 @@ def an_hour() -> None:
     TierChange.objects.create(
         engine="local", cache_tier="cpu", action="resize", old_value="96 MiB", new_value="192 MiB", author=author, at=at
     )
+
+
+def prices() -> None:
+    """Round ones; a GiB costs so much because the scripted engine has thousands of bytes."""
+    Prices.objects.create(pk=1, gpu_gib_month=500_000, cpu_gib_month=100_000, disk_gib_month=10_000, gpu_hour=2)
+
+
+def first_sizes() -> None:
+    """The scripted engine's tiers as it starts with them, whatever a test has made of them."""
+    for setting in TierSetting.objects.filter(engine="local"):
+        seen = tiers.Wish.of(setting)
+        wish = replace(seen, desired_bytes={"gpu": 1_000, "cpu": 2_000, "disk": 3_000}[setting.cache_tier])
+        tiers.change(setting_id=setting.pk, seen=seen, wish=wish, author=None, now=datetime.now(UTC))
+
+
+def a_watched_vllm() -> None:
+    """Beside our own engine: it tells prompt tokens and no curve."""
+    Source.objects.create(name="gpu-7", kind="vllm", url="http://gpu-7.invalid/metrics", is_enabled=False)
+    now = time.time()
+    engine = SeededEngine(engine="gpu-7/0", source_name="gpu-7")
+    engine.scrape(now - 60, {}, {})
+    engine.add(now - 60, "prompt_tokens", 50_000)
+    engine.store(now)
 
 
 def one_more_request() -> None:

@@ -39,6 +39,7 @@ def _tier(**told: Any) -> dict[str, Any]:
         "resident_tokens": 5_824,
         "resident_blocks": 364,
         "block_bytes": BLOCK_BYTES,
+        "block_tokens": 16,
         "max_bytes": 8 * GIB,
         "max_reason": "8 GiB of memory are free",
         "state": "ok",

@@ -15,6 +15,8 @@ MODEL = "SmolLM2-135M-Instruct"
 Metric = Series.Metric
 Key = tuple[str, str, str]  # metric, cache_tier, detail
 _TTFT_BOUNDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+REUSE_BOUNDS = tuple(int(16 * 2 ** (step / 2)) for step in range(33))
+_REUSED_AT = {"gpu": "1024", "cpu": "4096", "disk": "8192"}
 
 
 @dataclass
@@ -37,6 +39,7 @@ class SeededEngine:
         for tier, tokens in resident.items():
             self.add(at, Metric.RESIDENT_TOKENS, tokens, tier=tier)
             self.add(at, Metric.CAPACITY_TOKENS, capacity[tier], tier=tier)
+            self.add(at, Metric.CAPACITY_BYTES, 46_080 * capacity[tier], tier=tier)
 
     def request(self, at: float, hits: dict[str, int], computed: int, ttft: float, *, tenant: str = "common") -> None:
         self.add(at, Metric.PROMPT_TOKENS, sum(hits.values()) + computed)
@@ -50,8 +53,21 @@ class SeededEngine:
         slowest = next((tier for tier in ("remote", "disk", "cpu", "gpu") if hits.get(tier)), "")
         bound = next((bound for bound in _TTFT_BOUNDS if ttft <= bound), math.inf)
         self.add(at, Metric.TTFT, 1, tier=slowest, detail="+Inf" if bound == math.inf else str(bound))
-
+        self.add(at, Metric.TTFT_MICROSECONDS, round(1_000_000 * ttft), tier=slowest)
         self.copies(at, hits, computed)
+        self.reuse(at, hits, computed)
+
+    def reuse(self, at: float, hits: dict[str, int], computed: int) -> None:
+        """Each hit where exclusive tiers of the usual sizes reach; of the rest a half would have hit in larger ones."""
+        self.add(at, Metric.REUSE_SAMPLE_PPM, 1_000_000)
+        if not any(metric == Metric.REUSE_TOKENS for (metric, _, _), _, _ in self.amounts):
+            for bound in REUSE_BOUNDS:
+                self.add(at, Metric.REUSE_TOKENS, 0, detail=str(bound))
+        for tier, tokens in hits.items():
+            self.add(at, Metric.REUSE_TOKENS, tokens, detail=_REUSED_AT.get(tier, "+Inf"))
+        for detail, tokens in (("131072", computed // 3), ("524288", computed // 6)):
+            self.add(at, Metric.REUSE_TOKENS, tokens, detail=detail)
+        self.add(at, Metric.REUSE_TOKENS, computed - computed // 3 - computed // 6, detail="+Inf")
 
     def copies(self, at: float, hits: dict[str, int], computed: int) -> None:
         """What write-back tiers move for it: hits come up, as many computed blocks go down; 2 ms a computed token."""

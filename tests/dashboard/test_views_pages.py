@@ -13,7 +13,7 @@ from dashboard.services.api_keys import create_api_key
 from tests.dashboard.seeded import MODEL, lively, seed_requests
 
 pytestmark = pytest.mark.django_db
-PAGES = ("/", "/chat/", "/requests/")
+PAGES = ("/", "/chat/", "/requests/", "/what-if/")
 ROOT = Path(__file__).parents[2]
 
 
@@ -181,8 +181,16 @@ def test_the_vendored_plotly_has_its_licence_and_version_beside_it() -> None:
     assert (ROOT / "static/vendor/plotly-LICENSE.txt").read_text().startswith("MIT License")
 
 
-def test_the_overview_names_every_module_that_its_script_imports(browser: Client) -> None:
-    html = text(browser, "/")
-    modules = {path.relative_to(ROOT / "static").as_posix() for path in (ROOT / "static/js/overview").glob("*.js")}
-    modules |= {path.relative_to(ROOT / "static").as_posix() for path in (ROOT / "static/js/lib").glob("*.js")}
-    assert {module for module in modules if f"/static/{module}" not in html} == set()
+def imported(script: Path) -> set[Path]:
+    """Itself and all that it imports, from wherever."""
+    found = {script}
+    for name in re.findall(r'from "(\.[^"]+)"', script.read_text()):
+        found |= imported((script.parent / name).resolve())
+    return found
+
+
+@pytest.mark.parametrize(("page", "folder"), [("/", "overview"), ("/tiers/", "tiers"), ("/what-if/", "what-if")])
+def test_a_page_names_every_module_that_its_script_imports(browser: Client, page: str, folder: str) -> None:
+    html = text(browser, page)
+    names = {path.relative_to(ROOT / "static").as_posix() for path in imported(ROOT / f"static/js/{folder}/main.js")}
+    assert {name for name in names if f"/static/{name}" not in html} == set()

@@ -132,7 +132,9 @@ class ScriptedHost:
             "# TYPE tierscope_generated_tokens_total counter\n"
             f'tierscope_generated_tokens_total{{model_name="scripted"}} {self.num_words}\n'
         )
-        tiers = {tier: {"capacity_bytes": size, "block_bytes": 10} for tier, size in self.sizes.items()}
+        tiers = {
+            tier: {"capacity_bytes": size, "block_bytes": 10, "block_tokens": 16} for tier, size in self.sizes.items()
+        }
         return {
             "model_name": "scripted",
             "exposition": exposition,

@@ -1,0 +1,196 @@
+"""The what-if page in sentences: what is measured, predicted and assumed, what the next GiB brings, what is missing.
+
+Draws nothing, reads nothing.
+"""
+
+from collections.abc import Iterator, Sequence
+from math import ceil, sqrt
+
+from dashboard.charts import words
+from dashboard.charts.palette import LOOKS
+from dashboard.predicting import GIB, Outcome, Predictor, Sizes
+from dashboard.selectors.reuse import ReuseCurve
+from dashboard.selectors.tier_sizes import TierSize
+from dashboard.selectors.what_if import Measured
+from dashboard.sizes import format_size
+
+MIN_SAMPLED_TOKENS = 10_000  # fewer tell what chance did
+NOT_TOLD = "–"
+_Z95 = 1.96
+_LEAST_SHARE = 0.0005  # of the prompt tokens; less is said as nothing
+_LEAST_SECONDS = 0.0005
+
+_UNKNOWN = (
+    "tells what it hit at the sizes that it has (see Tiers), not after how much other traffic a block is asked for "
+    "again, so no other size can be predicted from its metrics"
+)
+_TRACE = "give a trace of its requests (Mooncake's JSON lines) to manage.py whatif for the whole curve"
+_IDLE = (
+    "start it with --kv-cache-metrics to see there how long blocks lie idle before they are evicted (short times mean "
+    "that the gpu tier is small)"
+)
+_VLLM = f"vLLM {_UNKNOWN}; {_IDLE}, and {_TRACE}."
+_WATCHED = {"vllm": _VLLM, "vllm_old": _VLLM, "sglang": f"SGLang {_UNKNOWN}; {_TRACE}."}
+_OTHERS = f"This engine {_UNKNOWN}; {_TRACE}, and if it is a vLLM, {_IDLE}."
+
+
+def watched_text(kind: str) -> str:
+    """What can be said of a watched engine without a reuse curve, and what to switch on there."""
+    return _WATCHED.get(kind, _OTHERS)
+
+
+def shortage(measured: Measured) -> str:
+    """Why there is too little to predict from, and how much longer it takes; "" where there is enough."""
+    curve = measured.curve
+    rate = curve.sample_rate or 1.0
+    missing = MIN_SAMPLED_TOKENS - curve.total_tokens * rate
+    if missing <= 0:
+        return ""
+    if not curve.total_tokens or not measured.observed_seconds:
+        return (
+            "No reuse was counted in this period, so that nothing can be predicted from it: send traffic (about "
+            f"{MIN_SAMPLED_TOKENS:,} prompt tokens) or choose another period."
+        )
+    minutes = ceil(missing / (curve.total_tokens * rate / measured.observed_seconds) / 60)
+    more = "1 more minute" if minutes == 1 else f"{minutes:,} more minutes"
+    return (
+        f"{words.count(curve.total_tokens)} prompt tokens were counted in this period: a prediction needs {more} of "
+        "traffic like this, or a longer period."
+    )
+
+
+def margins(curve: ReuseCurve, rates: Sequence[float]) -> list[tuple[float, float]]:
+    """What sampling leaves open around each hit rate, 95 of 100 times; nothing where all blocks are looked at.
+
+    The binomial error of as many blocks as were sampled: blocks of one prompt come together, so that it is the least.
+    """
+    if not curve.sample_rate or curve.sample_rate >= 1.0 or not curve.bounds:
+        return []
+    num_blocks = max(1.0, curve.total_tokens * curve.sample_rate / curve.bounds[0])
+    errors = [_Z95 * sqrt(max(rate * (1 - rate), 0.0) / num_blocks) for rate in rates]
+    return [(max(0.0, rate - e), min(1.0, rate + e)) for rate, e in zip(rates, errors, strict=True)]
+
+
+def how_sampled(curve: ReuseCurve) -> str:
+    if curve.sample_rate is None:
+        return "The engine does not tell which share of its blocks it looks at."
+    if curve.sample_rate >= 1.0:
+        return "Every block was looked at: nothing is sampled."
+    widest = max((high - low for low, high in margins(curve, [0.5])), default=0.0) / 2
+    return (
+        f"Sampled: {100 * curve.sample_rate:.3g} % of the blocks were looked at, chosen by their keys. The hit rate is "
+        f"open by up to ± {100 * widest:.1f} points (shaded), more where few prompts make most of the traffic."
+    )
+
+
+def notes(predictor: Predictor) -> list[dict[str, str]]:
+    """[{"kind": "measured" | "predicted" | "assumed", "text"}]"""
+    measured = predictor.measured
+    told = [
+        ("measured", _measured(predictor)),
+        ("predicted", _predicted(measured)),
+        ("predicted", how_sampled(measured.curve)),
+        *(("assumed", sentence) for sentence in _assumed(predictor)),
+    ]
+    return [{"kind": kind, "text": text} for kind, text in told]
+
+
+def _measured(predictor: Predictor) -> str:
+    measured = predictor.measured
+    prefill = predictor.prefill_seconds
+    computing = "what computing takes is not told" if prefill is None else _thousand("computing", prefill)
+    loads = [
+        _thousand(f"loading from {LOOKS[tier.tier].label}", predictor.load_seconds(tier.tier))
+        for tier in predictor.tiers
+        if tier.tier != "gpu" and prefill is not None and predictor.is_load_measured(tier.tier)
+    ]
+    tokens = words.count(measured.costs.prompt_tokens)
+    return f"Of this period: {tokens} prompt tokens by the tier that served them; {'; '.join([computing, *loads])}."
+
+
+def _thousand(what: str, seconds_a_token: float) -> str:
+    return f"{what} 1,000 tokens took {words.duration(1000 * seconds_a_token)}"
+
+
+def _predicted(measured: Measured) -> str:
+    total, prompt = measured.curve.total_tokens, measured.costs.prompt_tokens
+    part = "" if not prompt or total > 0.99 * prompt else f" ({words.percent(total / prompt)} of the period's)"
+    return (
+        f"From {words.count(total)} prompt tokens{part}, each counted by the smallest LRU cache that would have served "
+        "it; between two counted sizes the curve is a straight line."
+    )
+
+
+def _assumed(predictor: Predictor) -> Iterator[str]:
+    yield (
+        "The same traffic comes again, tiers are full, and requests wait as long as they did: only prefill and loads "
+        "of the mean prompt change, at the seconds a token that were measured."
+    )
+    yield "The p95 weighs the measured times by the slowest tier read anew, as each tier's share of the tokens changes."
+    hit = predictor.hit(predictor.today)
+    for tier in predictor.tiers:
+        yield from _of_tier(tier, is_read=hit.get(tier.tier, 0.0) > 0, predictor=predictor)
+
+
+def _of_tier(tier: TierSize, is_read: bool, predictor: Predictor) -> Iterator[str]:
+    label, modes = LOOKS[tier.tier].label, tier.modes
+    if modes.get("policy", "lru") != "lru":
+        policy = {"s3fifo": "S3-FIFO", "arc": "ARC"}.get(modes["policy"], modes["policy"])
+        yield f"{label} evicts by {policy}; the prediction is for LRU, so that it is an estimate."
+    if modes.get("write_mode") == "write_selective" and tier.tier != "gpu":
+        yield f"{label} stores blocks once they are used again; it is counted as if it stored all: an estimate."
+    if modes.get("load") == "when_cheaper" and tier.tier != "gpu":
+        yield f"{label} is read only where that is cheaper than computing; every hit is counted as read."
+    if tier.tier == "remote" and tier.num_bytes:
+        yield f"{label} is counted as if no other engine used it and nothing ran out of its time to live."
+    if is_read and predictor.prefill_seconds is not None and not predictor.is_load_measured(tier.tier):
+        yield f"No load from {label} was measured in this period: a hit there is taken to cost as much as computing it."
+
+
+def next_gib(tier: TierSize, predictor: Predictor, sizes: Sizes, outcome: Outcome) -> str:
+    """What one GiB more in this tier would bring, from `sizes` on."""
+    more = predictor.predict({**sizes, tier.tier: sizes[tier.tier] + GIB})
+    label = LOOKS[tier.tier].label
+    gained, faster = more.hit_rate - outcome.hit_rate, more.hit.get(tier.tier, 0.0) - outcome.hit.get(tier.tier, 0.0)
+    if gained >= _LEAST_SHARE:
+        what = f"would serve {words.percent(gained)} more of the prompt tokens"
+    elif faster >= _LEAST_SHARE:
+        what = f"would serve {words.percent(faster)} of the prompt tokens from here instead of from another tier"
+    else:
+        return f"The next GiB of {label} would bring nothing: what was used again in this period has its place already."
+    return f"The next GiB of {label} {what}{_slower_or_faster(outcome, more)}{_dearer(outcome, more)}."
+
+
+def _slower_or_faster(before: Outcome, after: Outcome) -> str:
+    if before.ttft_seconds is None or after.ttft_seconds is None:
+        return ""
+    change = after.ttft_seconds - before.ttft_seconds
+    if abs(change) < _LEAST_SECONDS:
+        return ", with the same mean time to first token"
+    return f", mean time to first token {'−' if change < 0 else '+'}{words.duration(abs(change))}"
+
+
+def _dearer(before: Outcome, after: Outcome) -> str:
+    if before.bill is None or after.bill is None:
+        return ""
+    change = after.bill - before.bill
+    return f", {'+' if change >= 0 else '−'}{dollars(abs(change))} a month"
+
+
+def dollars(amount: float | None) -> str:
+    if amount is None:
+        return NOT_TOLD
+    return f"${amount:,.2f}" if amount < 1_000 else f"${amount:,.0f}"
+
+
+def size_text(tier: TierSize, num_bytes: int) -> str:
+    return f"{tier.tokens(num_bytes):,} tokens" if num_bytes else "off"
+
+
+def limit_text(tier: TierSize, num_bytes: int) -> str:
+    """Why this size cannot be applied; "" where it can, as far as the engine tells."""
+    if tier.most_bytes is not None and num_bytes > max(tier.most_bytes, tier.num_bytes):
+        return f"The machine has room for {format_size(tier.most_bytes)}."
+    if num_bytes < tier.least_bytes:
+        return f"The engine needs at least {format_size(tier.least_bytes)}."
+    return ""

@@ -1,0 +1,203 @@
+"""What one engine would do with other tier sizes: hits by tier, time to first token, bill. Pure; knows no database.
+
+The one module of the web process that asks `tiers`, of which it loads plain integers only. docs/what-if.md says what is
+measured here, what is predicted and what is assumed.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from dashboard.selectors.latency import Histogram, quantile
+from dashboard.selectors.prices import HOURS_A_MONTH, PriceList
+from dashboard.selectors.tier_sizes import TierSize
+from dashboard.selectors.what_if import Measured
+from tiers.names import WriteMode
+from tiers.whatif.binned import BinnedCurve, depths
+
+GIB = 2**30
+Sizes = Mapping[str, int]  # tier → bytes
+Shares = Mapping[str, float]  # tier → share of the prompt tokens
+_NONE_READ = ""
+_ROOM = 4  # times as far as anything was used again
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`hit` by tier; times are None where nothing tells what they are made of, dollars where no price was typed.
+
+    Dollars are by what they pay for, a month: a tier's memory, or "prefill".
+    """
+
+    hit: Shares
+    ttft_seconds: float | None
+    ttft_p95_seconds: float | None
+    dollars: Mapping[str, float]
+
+    @property
+    def hit_rate(self) -> float:
+        return sum(self.hit.values())
+
+    @property
+    def computed(self) -> float:
+        return 1.0 - self.hit_rate
+
+    @property
+    def bill(self) -> float | None:
+        return sum(self.dollars.values()) if self.dollars else None
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """`tiers` fastest first, as they are today."""
+
+    measured: Measured
+    tiers: Sequence[TierSize]
+    prices: PriceList
+
+    @cached_property
+    def curve(self) -> BinnedCurve:
+        told = self.measured.curve
+        return BinnedCurve(told.bounds, told.tokens, told.never_tokens)
+
+    @property
+    def today(self) -> dict[str, int]:
+        return {tier.tier: tier.num_bytes for tier in self.tiers}
+
+    @cached_property
+    def modes(self) -> list[WriteMode]:
+        """Of a tier that does not tell it, what is the default: write_back."""
+        return [WriteMode(tier.modes.get("write_mode", WriteMode.WRITE_BACK)) for tier in self.tiers]
+
+    def range_of(self, tier: TierSize) -> tuple[int, int]:
+        """Bytes to look at: from the smallest counted capacity to well beyond where anything was used again."""
+        curve = self.curve
+        useful = max(
+            (b for b, tokens in zip(curve.bounds, curve.tokens, strict=True) if tokens), default=curve.bounds[-1]
+        )
+        least = max(tier.least_bytes, round(curve.bounds[0] * tier.bytes_a_token), 1)
+        return least, max(round(_ROOM * useful * tier.bytes_a_token), 2 * tier.num_bytes, 2 * least)
+
+    def stretches(self, sizes: Sizes) -> list[tuple[int, int]]:
+        """Each tier's part of the common stack, in tokens."""
+        return depths([tier.tokens(sizes[tier.tier]) for tier in self.tiers], self.modes)
+
+    def hit(self, sizes: Sizes) -> dict[str, float]:
+        total = self.curve.total
+        spans = zip(self.tiers, self.stretches(sizes), strict=True)
+        return {
+            tier.tier: (self.curve.hits(end) - self.curve.hits(start)) / total if total else 0.0
+            for tier, (start, end) in spans
+        }
+
+    def predict(self, sizes: Sizes) -> Outcome:
+        """Raises KeyError for a tier without a size."""
+        return self._outcome(self.hit(sizes), sizes)
+
+    @cached_property
+    def as_measured(self) -> Outcome:
+        """What was counted, with today's sizes."""
+        hit = self.measured.hit_shares
+        shares = {tier.tier: hit.get(tier.tier, 0.0) for tier in self.tiers}
+        p95 = quantile(0.95, _added(self.measured.ttft.values()))
+        return Outcome(
+            shares, self.measured.mean_ttft_seconds, p95, self.dollars(self.today, 1.0 - sum(shares.values()))
+        )
+
+    def _outcome(self, hit: Shares, sizes: Sizes) -> Outcome:
+        return Outcome(
+            hit, self.mean_ttft(hit), self.p95_ttft(hit), self.dollars(sizes, computed=1.0 - sum(hit.values()))
+        )
+
+    # -- time ----------------------------------------------------------------------------------------------------------
+    @cached_property
+    def prefill_seconds(self) -> float | None:
+        """A computed token takes."""
+        return self.measured.costs.prefill_seconds_a_token
+
+    def load_seconds(self, tier: str) -> float:
+        """A hit token takes; as much as computing it where no load was measured, so that nothing is promised."""
+        if tier == "gpu":
+            return 0.0
+        told = self.measured.costs.tiers[tier].load_seconds_a_token
+        return (self.prefill_seconds or 0.0) if told is None else told
+
+    def is_load_measured(self, tier: str) -> bool:
+        return tier == "gpu" or self.measured.costs.tiers[tier].load_seconds_a_token is not None
+
+    def prompt_seconds(self, hit: Shares) -> float | None:
+        """Of prefill and loads for the mean prompt token."""
+        if self.prefill_seconds is None:
+            return None
+        loads = sum(share * self.load_seconds(tier) for tier, share in hit.items())
+        return (1.0 - sum(hit.values())) * self.prefill_seconds + loads
+
+    def mean_ttft(self, hit: Shares) -> float | None:
+        """The measured mean, plus what prefill and loads of the mean prompt change; waiting stays as it was."""
+        now, then = self.prompt_seconds(self.as_measured_shares), self.prompt_seconds(hit)
+        mean, num_answered = self.measured.mean_ttft_seconds, self.measured.num_answered
+        if now is None or then is None or mean is None or not num_answered:
+            return None
+        return max(0.0, mean + (then - now) * self.measured.costs.prompt_tokens / num_answered)
+
+    @cached_property
+    def as_measured_shares(self) -> Shares:
+        hit = self.measured.hit_shares
+        return {tier.tier: hit.get(tier.tier, 0.0) for tier in self.tiers}
+
+    def p95_ttft(self, hit: Shares) -> float | None:
+        """Of the measured times by the slowest tier read, weighed anew: as a tier's share of the tokens changes.
+
+        A tier that nobody read from in the period borrows the times of the next slower one that was read from.
+        """
+        weights = self._weights(hit)
+        mixed: dict[float, float] = defaultdict(float)
+        for tier, weight in weights.items():
+            histogram = self._histogram(tier)
+            num = sum(histogram.values())
+            for bound, count in histogram.items():
+                mixed[bound] += weight * count / num if num else 0.0
+        return quantile(0.95, mixed)
+
+    def _weights(self, hit: Shares) -> dict[str, float]:
+        now = self.as_measured_shares
+        shares = {_NONE_READ: (1.0 - sum(now.values()), 1.0 - sum(hit.values()))}
+        shares |= {tier: (now[tier], share) for tier, share in hit.items()}
+        counts = {tier: sum(self.measured.ttft.get(tier, {}).values()) for tier in shares}
+        total = sum(counts.values()) or 1
+        return {
+            tier: counts[tier] / total * then / before if before > 0 and counts[tier] else then
+            for tier, (before, then) in shares.items()
+        }
+
+    def _histogram(self, tier: str) -> Histogram:
+        names = [each.tier for each in self.tiers]
+        slower = [*names[names.index(tier) :], _NONE_READ] if tier in names else [_NONE_READ]
+        told = (self.measured.ttft.get(name, {}) for name in slower)
+        return next((histogram for histogram in told if sum(histogram.values())), {})
+
+    # -- money ---------------------------------------------------------------------------------------------------------
+    def dollars(self, sizes: Sizes, computed: float) -> dict[str, float]:
+        """A month of the sizes, and of computing that share of prompts that come as they did in the period."""
+        typed = self.prices.gib_month
+        found = {tier.tier: sizes[tier.tier] / GIB * typed[tier.tier] for tier in self.tiers if tier.tier in typed}
+        if self.prices.gpu_hour is not None and (busy := self.prefill_load) is not None:
+            found["prefill"] = computed * busy * HOURS_A_MONTH * self.prices.gpu_hour
+        return found
+
+    @cached_property
+    def prefill_load(self) -> float | None:
+        """Seconds of prefill a second, if all prompt tokens of the period were computed."""
+        seconds = self.measured.observed_seconds
+        if self.prefill_seconds is None or not seconds:
+            return None
+        return self.measured.costs.prompt_tokens / seconds * self.prefill_seconds
+
+
+def _added(histograms: Iterable[Histogram]) -> dict[float, int]:
+    added: dict[float, int] = defaultdict(int)
+    for histogram in histograms:
+        for bound, count in histogram.items():
+            added[bound] += count
+    return added

@@ -1,0 +1,89 @@
+"""How large each tier of one engine is now, in bytes and in tokens, and how it is written to. Reads only.
+
+A running engine tells it; settings and the newest readings do for one that is offline, readings for a watched one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dashboard.models import Bucket, TierSetting
+from dashboard.selectors.engines import Fleet, LiveTier
+from dashboard.selectors.store import TIER_ORDER, Metric, series_of
+from dashboard.tier_modes import Modes, modes_of
+
+_TIERS = tuple(tier for tier in TIER_ORDER if tier != "unattributed")
+
+
+@dataclass(frozen=True)
+class TierSize:
+    """`num_bytes` is today's size; `modes` is empty where the engine does not tell them."""
+
+    tier: str
+    num_bytes: int
+    bytes_a_token: float
+    least_bytes: int = 0
+    most_bytes: int | None = None  # what the machine has
+    modes: Modes = field(default_factory=dict)
+
+    def tokens(self, num_bytes: int) -> int:
+        return int(num_bytes / self.bytes_a_token)
+
+
+def tier_sizes(alive: Fleet, *, engine: str, model_name: str | None = None) -> tuple[TierSize, ...]:
+    """Fastest first; tiers of which nobody tells how many bytes a token takes are left out."""
+    live = alive.engines[engine].tiers if engine in alive.engines else {}
+    settings = {setting.cache_tier: setting for setting in TierSetting.objects.filter(engine=engine)}
+    readings = _readings(engine, model_name)
+    ratios = {tier: ratio for tier in _TIERS if (ratio := _ratio(live.get(tier), readings.get(tier, {})))}
+    usual = next(iter(ratios.values()), None)
+    found = []
+    for tier in _TIERS:
+        size = _size(live.get(tier), settings.get(tier), readings.get(tier, {}))
+        ratio = ratios.get(tier, usual)
+        if size is None or ratio is None or not _can_be(live.get(tier)):
+            continue
+        found.append(_tier(tier, size, ratio, live.get(tier), settings.get(tier)))
+    return tuple(found)
+
+
+def _tier(tier: str, size: int, ratio: float, live: LiveTier | None, setting: TierSetting | None) -> TierSize:
+    modes: Modes = live.modes if live and live.modes else modes_of(setting) if setting else {}
+    if live is None:
+        return TierSize(tier, size, ratio, modes=modes)
+    return TierSize(tier, size, ratio, max(live.min_bytes, 0), live.max_bytes, modes)
+
+
+def _can_be(live: LiveTier | None) -> bool:
+    """One that a running engine cannot have at all is left out."""
+    return live is None or bool(live.capacity_bytes or live.max_bytes or live.max_bytes is None)
+
+
+def _size(live: LiveTier | None, setting: TierSetting | None, reading: Mapping[str, float]) -> int | None:
+    if live is not None:
+        return live.capacity_bytes
+    if setting is not None:
+        return setting.desired_bytes if setting.applied_bytes is None else setting.applied_bytes
+    told = reading.get(Metric.CAPACITY_BYTES)
+    return None if told is None else round(told)
+
+
+def _ratio(live: LiveTier | None, reading: Mapping[str, float]) -> float | None:
+    """Bytes a token, None where nobody tells."""
+    if live and live.block_bytes and live.block_tokens:
+        return live.block_bytes / live.block_tokens
+    num_bytes, tokens = reading.get(Metric.CAPACITY_BYTES), reading.get(Metric.CAPACITY_TOKENS)
+    return num_bytes / tokens if num_bytes and tokens else None
+
+
+def _readings(engine: str, model_name: str | None) -> dict[str, dict[str, float]]:
+    """By tier and metric, the mean of the newest hour that has any."""
+    series = series_of((Metric.CAPACITY_BYTES, Metric.CAPACITY_TOKENS), engine=engine, model_name=model_name)
+    found: dict[str, dict[str, float]] = {}
+    for pk, tier, metric in series.values_list("pk", "cache_tier", "metric"):
+        newest: Any = (
+            Bucket.objects.filter(series_id=pk, resolution=Bucket.Resolution.HOUR).order_by("-start_at").first()
+        )
+        if newest is not None and newest.num_samples:
+            found.setdefault(tier, {})[metric] = newest.value / newest.num_samples
+    return found

@@ -1,0 +1,72 @@
+"""What was measured of one engine in a period, as far as other tier sizes can be predicted from it. Reads only."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dashboard.models import Series
+from dashboard.selectors.latency import Histogram, known_bounds
+from dashboard.selectors.period import Period
+from dashboard.selectors.reuse import ReuseCurve, reuse_curve
+from dashboard.selectors.store import Metric, grouped, series_of, totals_of
+from dashboard.selectors.tier_costs import Costs, tier_costs
+
+
+@dataclass(frozen=True)
+class Measured:
+    """`ttft` are answered requests by the slowest tier they read ("" = none) and upper bound in seconds.
+
+    `mean_ttft_seconds` is None where nobody tells it; `observed_seconds` is how much of the period was.
+    """
+
+    curve: ReuseCurve
+    costs: Costs
+    computed_tokens: int
+    ttft: Mapping[str, Histogram]
+    mean_ttft_seconds: float | None
+    observed_seconds: float
+
+    @property
+    def num_answered(self) -> int:
+        return sum(sum(histogram.values()) for histogram in self.ttft.values())
+
+    @property
+    def hit_shares(self) -> dict[str, float]:
+        """Of the prompt tokens, by tier; empty where nothing was asked."""
+        prompt = self.costs.prompt_tokens
+        return {tier: told.hit_tokens / prompt for tier, told in self.costs.tiers.items()} if prompt else {}
+
+
+def measured(period: Period, *, engine: str, model_name: str | None = None, now: float) -> Measured:
+    series = series_of(
+        (Metric.COMPUTED_TOKENS, Metric.TTFT, Metric.TTFT_MICROSECONDS), engine=engine, model_name=model_name
+    )
+    empty = dict.fromkeys(known_bounds(), 0)
+    ttft: dict[str, dict[float, int]] = defaultdict(empty.copy)
+    sums: dict[str, int] = defaultdict(int)
+    for (metric, tier, detail), value in totals_of(series, period, "metric", "cache_tier", "detail").items():
+        sums[metric] += value
+        if metric == Metric.TTFT:
+            ttft[tier][float(detail)] += value
+    num_answered, microseconds = sums[Metric.TTFT], sums[Metric.TTFT_MICROSECONDS]
+    return Measured(
+        curve=reuse_curve(period, engine=engine, model_name=model_name),
+        costs=tier_costs(period, engine=engine, model_name=model_name),
+        computed_tokens=sums[Metric.COMPUTED_TOKENS],
+        ttft=ttft,
+        mean_ttft_seconds=microseconds / num_answered / 1e6 if num_answered and microseconds else None,
+        observed_seconds=_observed_seconds(period, engine, model_name, now),
+    )
+
+
+def engines_with_curves() -> list[str]:
+    told = Series.objects.filter(metric=Metric.REUSE_TOKENS).order_by("engine")
+    return list(told.values_list("engine", flat=True).distinct())
+
+
+def _observed_seconds(period: Period, engine: str, model_name: str | None, now: float) -> float:
+    """The steps in which it was looked at, the one that still fills as far as it is."""
+    scrapes = series_of((Metric.SCRAPES,), engine=engine, model_name=model_name)
+    parts = dict.fromkeys(scrapes.values_list("pk", flat=True), 0)
+    starts = {period.start + slot * period.step_seconds for slot, *_ in grouped(parts, period)}
+    return sum(max(0.0, min(period.step_seconds, now - start)) for start in starts)

@@ -1,0 +1,64 @@
+"""Gathers what a prediction is made from: one engine in one period, its tiers today, prices. Reads only."""
+
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from dashboard.charts import what_if_words
+from dashboard.models import Source, TierSetting
+from dashboard.predicting import Predictor, Sizes
+from dashboard.selectors import what_if
+from dashboard.selectors.engines import Fleet
+from dashboard.selectors.period import Period
+from dashboard.selectors.present import engines_and_models
+from dashboard.selectors.prices import prices
+from dashboard.selectors.tier_sizes import tier_sizes
+
+
+@dataclass(frozen=True)
+class Asked:
+    """`obstacle` is the sentence that says why nothing can be predicted, or empty."""
+
+    engine: str
+    model_name: str | None
+    period: Period
+    predictor: Predictor
+    obstacle: str
+
+
+def ask(period: Period, *, engine: str, model_name: str | None, alive: Fleet, now: float) -> Asked:
+    measured = what_if.measured(period, engine=engine, model_name=model_name, now=now)
+    tiers = tier_sizes(alive, engine=engine, model_name=model_name)
+    predictor = Predictor(measured, tiers, prices())
+    return Asked(engine, model_name, period, predictor, _obstacle(engine, predictor))
+
+
+def default_engine(alive: Fleet) -> str:
+    """One that tells its curve, running ones first; "" where none was ever seen."""
+    told = what_if.engines_with_curves()
+    running = [name for name in told if name in alive.engines]
+    return next(iter([*running, *told, *sorted(alive.engines), *engines_and_models()["engines"]]), "")
+
+
+def apply_url(asked: Asked, sizes: Sizes) -> str:
+    """Where staff apply them; "" for an engine whose tiers are not ours to size."""
+    if not TierSetting.objects.filter(engine=asked.engine).exists():
+        return ""
+    made_from: dict[str, str | int] = {"engine": asked.engine, "start": asked.period.start, "end": asked.period.end}
+    model = {"model": asked.model_name} if asked.model_name else {}
+    return f"{reverse('admin:dashboard_tiersetting_apply')}?{urlencode({**made_from, **model, **sizes})}"
+
+
+def _obstacle(engine: str, predictor: Predictor) -> str:
+    if not predictor.measured.curve.total_tokens and (kind := _watched_kind(engine)):
+        return what_if_words.watched_text(kind)
+    if shortage := what_if_words.shortage(predictor.measured):
+        return shortage
+    return "" if predictor.tiers else "The engine does not tell how large its tiers are, so that none can be predicted."
+
+
+def _watched_kind(engine: str) -> str:
+    """What kind of engine it is; "" for our own."""
+    sources = Source.objects.filter(series__engine=engine).exclude(kind=Source.Kind.EMBEDDED)
+    return sources.values_list("kind", flat=True).first() or ""

@@ -1,0 +1,175 @@
+"""The what-if page and its JSON: at today's sizes what was measured, sizes from the address, honest obstacles."""
+
+import time
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from dashboard.models import Prices, TierChange
+from dashboard.services.tiers import ensure_settings
+from tests.dashboard.live_engine import BLOCK_BYTES, publish
+from tests.dashboard.seeded import SeededEngine, lively
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("valkey")]
+SIZES = {"gpu": 130, "cpu": 200, "disk": 2_750}
+
+
+@pytest.fixture
+def browser(client: Client) -> Client:
+    client.force_login(User.objects.create_user("ada"))
+    return client
+
+
+@pytest.fixture
+def hour(valkey: str) -> SeededEngine:
+    """A quarter of one, from an engine whose tiers reach 2,080, 5,280 and 49,280 tokens deep."""
+    engine = lively(time.time(), seconds=900)
+    engine.store(time.time())
+    told: dict[str, Any] = {tier: {"capacity_bytes": blocks * BLOCK_BYTES} for tier, blocks in SIZES.items()}
+    publish(**told)
+    return engine
+
+
+def get(browser: Client, query: str = "?range=1h", address: str = "/api/what-if.json") -> Any:
+    response = browser.get(address + query)
+    assert response.status_code == 200, response.content
+    return response.json()
+
+
+def refused(browser: Client, query: str, address: str = "/api/what-if.json") -> str:
+    response = browser.get(address + query)
+    assert response.status_code == 400, response.content
+    return str(response.json()["error"])
+
+
+@pytest.mark.usefixtures("hour")
+def test_at_today_s_sizes_the_measured_split_is_predicted(browser: Client) -> None:
+    told = get(browser)
+    assert told["obstacle"] == ""
+    assert told["is_today"]
+    assert set(told["predicted"]["hit"]) == {"gpu", "cpu", "disk"}
+    for tier, share in told["measured"]["hit"].items():
+        assert told["predicted"]["hit"][tier] == pytest.approx(share, abs=0.002)
+    assert told["predicted"]["ttft_seconds"] == pytest.approx(told["measured"]["ttft_seconds"], rel=0.01)
+    assert told["predicted"]["ttft_p95_seconds"] == pytest.approx(told["measured"]["ttft_p95_seconds"], rel=0.01)
+
+
+@pytest.mark.usefixtures("hour")
+def test_a_larger_tier_takes_hits_from_slower_ones(browser: Client) -> None:
+    today, larger = get(browser)["predicted"], get(browser, "?range=1h&gpu=1 GiB")["predicted"]
+    assert larger["hit"]["gpu"] == pytest.approx(today["hit_rate"], abs=0.001)
+    assert larger["hit"]["disk"] == 0
+    assert larger["ttft_seconds"] < today["ttft_seconds"]
+    smaller = get(browser, "?range=1h&disk=0")["predicted"]
+    assert smaller["hit"]["disk"] == 0
+    assert smaller["ttft_seconds"] > today["ttft_seconds"]
+
+
+@pytest.mark.usefixtures("hour")
+def test_a_running_engine_tells_its_sizes_limits_and_modes(browser: Client) -> None:
+    modes = {"policy": "lru", "write_mode": "write_through", "store_after_hits": 2, "load": "always"}
+    gpu, cpu, disk = (n * BLOCK_BYTES for n in (130, 60, 300))
+    publish(gpu={"capacity_bytes": gpu}, cpu={"capacity_bytes": cpu, "modes": modes}, disk={"capacity_bytes": disk})
+    told = get(browser, "?range=1h&disk=9 GiB")
+    tiers = {tier["tier"]: tier for tier in told["tiers"]}
+    assert tiers["gpu"]["tokens_text"] == "2,080 tokens"
+    assert told["predicted"]["hit"]["cpu"] == 0  # copies of what gpu has
+    assert tiers["disk"]["limit_text"] == "The machine has room for 8 GiB."
+
+
+@pytest.mark.usefixtures("hour")
+def test_what_is_no_lru_or_stores_selectively_is_said_to_be_an_estimate(browser: Client) -> None:
+    modes = {"policy": "arc", "write_mode": "write_selective", "store_after_hits": 2, "load": "when_cheaper"}
+    publish(gpu={}, cpu={"modes": modes}, remote={})
+    assumed = " ".join(note["text"] for note in get(browser)["notes"] if note["kind"] == "assumed")
+    assert "cpu evicts by ARC; the prediction is for LRU" in assumed
+    assert "cpu stores blocks once they are used again; it is counted as if it stored all: an estimate." in assumed
+    assert "cpu is read only where that is cheaper" in assumed
+    assert "remote is counted as if no other engine used it" in assumed
+
+
+@pytest.mark.usefixtures("hour")
+def test_each_tier_has_a_sentence_about_its_next_gib(browser: Client) -> None:
+    sentences = {tier["tier"]: tier["next_gib"] for tier in get(browser)["tiers"]}
+    assert sentences["gpu"].startswith("The next GiB of gpu would serve ")
+    assert "mean time to first token −" in sentences["gpu"]
+    told = get(browser, "?range=1h&disk=60 GiB")
+    assert "disk would bring nothing" in next(t["next_gib"] for t in told["tiers"] if t["tier"] == "disk")
+
+
+@pytest.mark.usefixtures("hour")
+def test_the_bill_is_shown_where_prices_are_typed_only(browser: Client) -> None:
+    told = get(browser)
+    assert told["predicted"]["dollars_a_month"] is None
+    assert told["prices_text"].startswith("No prices are typed in")
+    Prices.objects.create(pk=1, cpu_gib_month=2, gpu_hour=3)
+    told = get(browser, "?range=1h&cpu=2 GiB")
+    rows = {row["name"]: row["chosen"] for row in told["rows"]}
+    assert rows["for cpu memory"] == "$4.00"
+    assert "for computing prompts" in rows
+    assert told["predicted"]["dollars_a_month"] == pytest.approx(
+        4 + float(rows["for computing prompts"].removeprefix("$").replace(",", "")), abs=0.02
+    )
+    assert (
+        told["prices_text"] == "Not in the bill, since no price is typed in under Prices: a GiB of gpu, a GiB of disk."
+    )
+
+
+@pytest.mark.usefixtures("hour")
+def test_sizes_that_are_no_sizes_are_refused_with_the_tier_s_name(browser: Client) -> None:
+    assert refused(browser, "?cpu=lots") == "cpu: “lots” is not a size; write it like 2 GiB, 512 MiB or 0."
+
+
+@pytest.mark.usefixtures("hour")
+def test_a_change_of_the_tiers_within_the_period_is_said(browser: Client) -> None:
+    from django.utils import timezone
+
+    TierChange.objects.create(
+        engine="local", cache_tier="cpu", action="resize", old_value="1", new_value="2", at=timezone.now()
+    )
+    assert any("of several sizes" in note["text"] for note in get(browser)["notes"])
+
+
+def test_too_little_traffic_is_said_with_the_minutes_that_are_missing(browser: Client) -> None:
+    now = time.time()
+    engine = SeededEngine()
+    for age in range(300, 0, -10):
+        engine.scrape(now - age, {"gpu": 16}, {"gpu": 2_080})
+    engine.request(now - 100, {"gpu": 1_000}, 1_000, ttft=0.1)
+    engine.store(now)
+    told = get(browser, "?range=5m")
+    assert told["obstacle"].startswith(
+        "2,000 prompt tokens were counted in this period: a prediction needs 20 more minutes"
+    )
+    assert "predicted" not in told
+
+
+def test_without_any_engine_the_page_says_what_is_missing(browser: Client) -> None:
+    assert get(browser)["obstacle"].startswith("No reuse was counted in this period")
+    assert browser.get("/what-if/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"), [("vllm", "--kv-cache-metrics"), ("sglang", "SGLang tells"), ("auto", "manage.py whatif")]
+)
+def test_a_watched_engine_without_a_curve_is_told_what_to_switch_on(browser: Client, kind: str, words: str) -> None:
+    from dashboard.models import Source
+
+    engine = SeededEngine(engine="gpu-7/0", source_name="gpu-7")
+    Source.objects.create(name="gpu-7", kind=kind, url="http://gpu-7:8000/metrics")
+    engine.add(time.time() - 60, "prompt_tokens", 100_000)
+    engine.store(time.time())
+    told = get(browser, "?range=1h&engine=gpu-7/0")
+    assert words in told["obstacle"]
+    assert told["obstacle"].count(".") <= 3
+
+
+@pytest.mark.usefixtures("hour")
+def test_the_way_to_apply_leads_to_the_admin_with_sizes_and_period(browser: Client) -> None:
+    assert get(browser)["apply_url"] == ""
+    ensure_settings("local", {"gpu": 2**20, "cpu": 2**20})
+    url = get(browser, "?range=1h&cpu=2 MiB")["apply_url"]
+    assert url.startswith("/admin/dashboard/tiersetting/apply/?engine=local&start=")
+    assert f"&gpu={130 * BLOCK_BYTES}&cpu={2**21}&disk=" in url
