@@ -1,5 +1,6 @@
 """Is a slider of the what-if page answered within 50 ms, for a month of a store with a year in it?
 
+Sums are read once until something is recorded, so that the moves after the first only compute; the first is told apart.
 The reference is a bare SQL sum over the same rows, in the same run: what the database alone needs to look at them. The
 advisor tries some two thousand sizes at each question; it is asked by a button, not by a slider.
 """
@@ -13,6 +14,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 from bench.result import Result
 
 BAR_MS = 50.0
+FIRST_BAR_MS = 200.0  # also the first move after a recording, once in ten seconds
 ADVICE_BAR_MS = 1_000.0
 NUM_BOUNDS = 200  # the most that an engine counts
 
@@ -21,9 +23,11 @@ def run() -> Iterator[Result]:
     import django
 
     django.setup()
+    from django.utils import timezone
+
     from bench._year import NOW, TIERS, Fact, a_year
     from bench.charts import bare_sum, quantile
-    from dashboard.models import Prices
+    from dashboard.models import Prices, Source
     from dashboard.selectors import period, tier_costs
 
     bounds = [str(max(16 + step, int(16 * 2 ** (step / 8)))) for step in range(NUM_BOUNDS - 1)]
@@ -31,12 +35,14 @@ def run() -> Iterator[Result]:
     more += [("reuse_sample_ppm", "", ""), ("ttft_microseconds", "", "")]
     more += [("capacity_bytes", tier, "") for tier in TIERS]
     with a_year(more=more) as num_buckets:
+        Source.objects.update(last_ok_at=timezone.now())
         Prices.objects.create(gpu_gib_month=5, cpu_gib_month=2, disk_gib_month=0.1, remote_gib_month=1, gpu_hour=2)
         month = period.last(30 * 86400, now=NOW)
         told = (*tier_costs.METRICS, "reuse_tokens", "reuse_sample_ppm", "ttft", "ttft_microseconds", "computed_tokens")
         bare = bare_sum(month, ",".join(f"'{metric}'" for metric in told), engine="local")
         questions: dict[str, tuple[Callable[[], Any], float]] = {
             f"a slider move, 30 days, {num_buckets:,} buckets": (_asked("what-if", "&cpu=900&disk=4000"), BAR_MS),
+            "the first look, 30 days": (_anew(_asked("what-if", "")), FIRST_BAR_MS),
             "the advisor, 30 days": (_asked("advice", "&budget=10&seconds=1"), ADVICE_BAR_MS),
         }
         for name, (ask, bar) in questions.items():
@@ -52,6 +58,19 @@ def run() -> Iterator[Result]:
                     f"≤ {bar:g} ms",
                     ours <= bar,
                 )
+
+
+def _anew(ask: Callable[[], Any]) -> Callable[[], Any]:
+    """As if something had been recorded since."""
+    from django.utils import timezone
+
+    from dashboard.models import Source
+
+    def answer() -> Any:
+        Source.objects.update(last_ok_at=timezone.now())
+        return ask()
+
+    return answer
 
 
 def _asked(name: str, sizes: str) -> Callable[[], Any]:

@@ -8,12 +8,15 @@ from django.utils.http import urlencode
 from dashboard.charts import what_if_words
 from dashboard.models import Source, TierSetting
 from dashboard.predicting import Predictor, Sizes
+from dashboard.recent import Recent
 from dashboard.selectors import what_if
 from dashboard.selectors.engines import Fleet
 from dashboard.selectors.period import Period
 from dashboard.selectors.present import engines_and_models
 from dashboard.selectors.prices import prices
 from dashboard.selectors.tier_sizes import tier_sizes
+
+_recent: Recent[what_if.Measured] = Recent(32)
 
 
 @dataclass(frozen=True)
@@ -28,10 +31,20 @@ class Asked:
 
 
 def ask(period: Period, *, engine: str, model_name: str | None, alive: Fleet, now: float) -> Asked:
-    measured = what_if.measured(period, engine=engine, model_name=model_name, now=now)
+    measured = _measured(period, engine, model_name, now)
     tiers = tier_sizes(alive, engine=engine, model_name=model_name)
     predictor = Predictor(measured, tiers, prices())
     return Asked(engine, model_name, period, predictor, _obstacle(engine, predictor))
+
+
+def _measured(period: Period, engine: str, model_name: str | None, now: float) -> what_if.Measured:
+    """Read once for all moves of the sliders until something new is recorded."""
+
+    def read() -> what_if.Measured:
+        return what_if.measured(period, engine=engine, model_name=model_name, now=now)
+
+    read_at = what_if.last_read_at(engine)
+    return read() if read_at is None else _recent.get((period, engine, model_name, read_at), read)
 
 
 def default_engine(alive: Fleet) -> str:

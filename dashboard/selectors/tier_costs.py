@@ -108,8 +108,11 @@ class _Told:
         return None if number is None else number / _MICROSECONDS
 
 
-def tier_costs(period: Period, *, engine: str | None = None, model_name: str | None = None) -> Costs:
-    models = _read(period, engine, model_name)
+def tier_costs(
+    period: Period, *, engine: str | None = None, model_name: str | None = None, metrics: Collection[str] = METRICS
+) -> Costs:
+    """What `metrics` leave out is None, as if nobody told it."""
+    models = _read(period, engine, model_name, metrics)
     told = _Told(models)
     each = [_Told([facts]) for facts in models]
     return Costs(
@@ -120,10 +123,10 @@ def tier_costs(period: Period, *, engine: str | None = None, model_name: str | N
     )
 
 
-def _read(period: Period, engine: str | None, model_name: str | None) -> list[Facts]:
+def _read(period: Period, engine: str | None, model_name: str | None, metrics: Collection[str]) -> list[Facts]:
     """Every fact that is told, also those that did not move, engine by engine and model by model."""
     names = names_of(
-        series_of(METRICS, engine=engine, model_name=model_name),
+        series_of(metrics, engine=engine, model_name=model_name),
         *("engine", "model_name", "metric", "cache_tier", "detail"),
     )
     sums = span_sums(names, period)

@@ -3,13 +3,22 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
-from dashboard.models import Series
+from django.db.models import Max
+
+from dashboard.models import Series, Source
 from dashboard.selectors.latency import Histogram, known_bounds
 from dashboard.selectors.period import Period
 from dashboard.selectors.reuse import ReuseCurve, reuse_curve
 from dashboard.selectors.store import Metric, grouped, series_of, totals_of
 from dashboard.selectors.tier_costs import Costs, tier_costs
+
+# A third of what the Tiers page reads.
+_COSTS = (
+    *(Metric.PROMPT_TOKENS, Metric.HIT_TOKENS, Metric.PREFILL_TOKENS, Metric.PREFILL_MICROSECONDS),
+    *(Metric.LOAD_MICROSECONDS, Metric.ENTERED_TOKENS),
+)
 
 
 @dataclass(frozen=True)
@@ -51,12 +60,19 @@ def measured(period: Period, *, engine: str, model_name: str | None = None, now:
     num_answered, microseconds = sums[Metric.TTFT], sums[Metric.TTFT_MICROSECONDS]
     return Measured(
         curve=reuse_curve(period, engine=engine, model_name=model_name),
-        costs=tier_costs(period, engine=engine, model_name=model_name),
+        costs=tier_costs(period, engine=engine, model_name=model_name, metrics=_COSTS),
         computed_tokens=sums[Metric.COMPUTED_TOKENS],
         ttft=ttft,
         mean_ttft_seconds=microseconds / num_answered / 1e6 if num_answered and microseconds else None,
         observed_seconds=_observed_seconds(period, engine, model_name, now),
     )
+
+
+def last_read_at(engine: str) -> datetime | None:
+    """When the source behind it was last read: what is stored of it is the same until it is read again."""
+    sources = Series.objects.filter(metric=Metric.SCRAPES, engine=engine).values("source")
+    newest: datetime | None = Source.objects.filter(pk__in=sources).aggregate(at=Max("last_ok_at"))["at"]
+    return newest
 
 
 def engines_with_curves() -> list[str]:

@@ -67,6 +67,16 @@ def test_a_larger_tier_takes_hits_from_slower_ones(browser: Client) -> None:
     assert smaller["ttft_seconds"] > today["ttft_seconds"]
 
 
+def test_what_is_recorded_meanwhile_is_in_the_next_answer(browser: Client, hour: SeededEngine) -> None:
+    before = get(browser)["prompt_tokens"]
+    assert get(browser)["prompt_tokens"] == before
+    more = SeededEngine(engine="local", source_name="another")
+    more.scrape(time.time() - 20, {}, {})
+    more.request(time.time() - 20, {"gpu": 64}, 36, ttft=0.1)
+    more.store(time.time() + 1)
+    assert get(browser)["prompt_tokens"] == before + 100
+
+
 @pytest.mark.usefixtures("hour")
 def test_a_running_engine_tells_its_sizes_limits_and_modes(browser: Client) -> None:
     modes = {"policy": "lru", "write_mode": "write_through", "store_after_hits": 2, "load": "always"}
