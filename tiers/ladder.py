@@ -247,6 +247,7 @@ class Ladder:
         copy.slot = slot
         host = source.host and self._host.ref(source.host)
         self._movers.load(copy, source.level.tier, host, partial(self._loaded, copy, source, host))
+        self._movers.submit_full()
 
     def _loaded(self, copy: Copy, source: Copy, host: HostSlot | None, error: Exception | None, seconds: float) -> None:
         if host is not None:

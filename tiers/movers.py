@@ -93,6 +93,11 @@ class Movers:
         assert self._disk is not None
         self._deletes.append(Operation(partial(self._disk.remove, key), lambda error, seconds: None))
 
+    def submit_full(self) -> None:
+        """Where there is enough for whole operations, they begin while the rest is still being collected."""
+        if max(len(self._loads), len(self._reads)) >= self._group:
+            self.submit()
+
     def submit(self) -> None:
         """What is read into slots waits for the copies out of them: those go first, and what takes longest next."""
         if not self._has_any:

@@ -22,7 +22,9 @@ from tiers import (
     TieredCache,
     WriteMode,
     chain_keys,
+    movers,
     root_key,
+    senddown,
 )
 from tiers.block_format import stored_bytes
 
@@ -30,6 +32,8 @@ BLOCK_SIZE = 4
 SLAB = SlabSpec(64, "uint8", (64,))
 ROOT = root_key(fingerprint="test", salt="", block_size=BLOCK_SIZE, dtype=SLAB.dtype)
 GARBAGE = b"\xee" * SLAB.num_bytes
+# Two blocks an operation, so that a prompt takes several of them, some of which begin before all are asked for.
+movers.GROUP_BYTES = senddown.GROUP_BYTES = 2 * SLAB.num_bytes
 
 
 class Clock:
