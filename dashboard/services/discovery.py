@@ -16,7 +16,6 @@ from dashboard.services.sources import access_of
 from dashboard.sources.discovery import DiscoveryError, Found, found, read_files, source_name
 from dashboard.sources.http import ScrapeError, fetch
 
-CLAIM_SECONDS = 60
 _ERROR_LENGTH = 1000
 _BATCH = 200
 
@@ -41,8 +40,9 @@ def read_list(discovery: Discovery) -> str:
 
 
 def due_ids(now: datetime) -> list[int]:
-    due = Discovery.objects.filter(is_enabled=True, due_at__lte=now)
-    return list(due.order_by("due_at").values_list("pk", flat=True))
+    rows = Discovery.objects.filter(is_enabled=True).exclude(due_at__gt=now, due_at__lte=now + claims.SOON)
+    told = rows.order_by("due_at").values_list("pk", "due_at", "refresh_seconds")
+    return [pk for pk, due_at, refresh_seconds in told if claims.is_due(due_at, refresh_seconds, now)]
 
 
 def refresh(discovery_id: int, *, now: datetime, read: ReadList = read_list) -> Changed | None:
@@ -62,8 +62,10 @@ def refresh(discovery_id: int, *, now: datetime, read: ReadList = read_list) -> 
 
 
 def _claim(discovery_id: int, now: datetime) -> Discovery | None:
-    discovery = Discovery.objects.filter(pk=discovery_id, is_enabled=True, due_at__lte=now).first()
-    return discovery if discovery is not None and claims.claim(discovery, now, CLAIM_SECONDS) else None
+    discovery = Discovery.objects.filter(pk=discovery_id, is_enabled=True).first()
+    if discovery is None or not claims.is_due(discovery.due_at, discovery.refresh_seconds, now):
+        return None
+    return discovery if claims.claim(discovery, now) else None
 
 
 def _finish(discovery: Discovery, now: datetime, **told: object) -> bool:

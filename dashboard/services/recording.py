@@ -32,9 +32,8 @@ from dashboard.sources.target import Target
 from dashboard.sources.watched import Fetch, read_watched
 
 MAX_FETCHES = 16  # at once in a worker's thread: a rack that is gone delays the others by seconds, not by minutes
-# Sources that one message is about. All of them silent takes 3 rounds of http.TOTAL_SECONDS: less than a claim.
+# Sources that one message is about. All of them silent takes 3 rounds of http.TOTAL_SECONDS: less than claims.SECONDS.
 MAX_TOGETHER = 48
-CLAIM_SECONDS = 60  # longer than any message can take, so a claim ends only with its holder
 _ERROR_LENGTH = 1000
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
@@ -43,26 +42,20 @@ Readings = tuple[list[Reading], list[str]]  # what was read, and sentences about
 
 def due_source_ids(now: datetime) -> list[int]:
     """Whose time has come, the longest overdue first."""
-    rows = Source.objects.filter(_IS_READ).exclude(due_at__gt=now, due_at__lte=now + _SOON)
+    rows = Source.objects.filter(_IS_READ).exclude(due_at__gt=now, due_at__lte=now + claims.SOON)
     told = rows.order_by("due_at").values_list("pk", "due_at", "interval_seconds")
-    return [pk for pk, due_at, interval_seconds in told if _is_due(due_at, interval_seconds, now)]
-
-
-def _is_due(due_at: datetime, interval_seconds: int, now: datetime) -> bool:
-    """Also one whose time is further away than it can be: the clock was set back since, and would be waited for."""
-    return due_at <= now or due_at > now + max(_SOON, timedelta(seconds=interval_seconds + 1))
+    return [pk for pk, due_at, interval_seconds in told if claims.is_due(due_at, interval_seconds, now)]
 
 
 _IS_READ = Q(is_enabled=True, gone_at=None)
-_SOON = timedelta(seconds=CLAIM_SECONDS + 1)
 
 
 def claim(source_id: int, now: datetime) -> Source | None:
     """The source, if this caller is the one that scrapes it now; None where it is not due or another was first."""
     source = Source.objects.filter(_IS_READ, pk=source_id).select_related("mapping", "discovery").first()
-    if source is None or not _is_due(source.due_at, source.interval_seconds, now):
+    if source is None or not claims.is_due(source.due_at, source.interval_seconds, now):
         return None
-    return source if claims.claim(source, now, CLAIM_SECONDS) else None
+    return source if claims.claim(source, now) else None
 
 
 def record(source_id: int, *, now: datetime, connection: redis.Redis, fetch_text: Fetch = fetch_target) -> bool:

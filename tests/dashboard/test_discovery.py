@@ -218,6 +218,17 @@ def test_a_list_is_read_by_one_worker_when_its_time_has_come(tmp_path: Path) -> 
     assert due_ids(now + timedelta(seconds=60)) == [fleet.pk]
 
 
+def test_a_clock_that_was_set_back_does_not_keep_a_list_from_being_read(tmp_path: Path) -> None:
+    file = tmp_path / "targets.json"
+    file.write_text(listing("gpu-1:8000"))
+    fleet = discovery(file, refresh_seconds=60)
+    now = timezone.now()
+    refresh(fleet.pk, now=now)
+    assert due_ids(now - timedelta(hours=3)) == [fleet.pk]
+    assert refresh(fleet.pk, now=now - timedelta(hours=3)) == Changed()
+    assert due_ids(now - timedelta(hours=3)) == []
+
+
 @pytest.mark.usefixtures("valkey")
 def test_a_fleet_that_was_discovered_is_read_and_a_list_may_be_switched_off(tmp_path: Path) -> None:
     with serving(lambda path: Answer('vllm:prefix_cache_queries_total{engine="0",model_name="m"} 5\n')) as served:
