@@ -14,9 +14,10 @@ from dashboard.selectors.engines import Fleet
 from dashboard.selectors.period import Period
 from dashboard.selectors.present import engines_and_models
 from dashboard.selectors.prices import prices
-from dashboard.selectors.tier_sizes import tier_sizes
+from dashboard.selectors.tier_sizes import Readings, capacity_readings, tier_sizes
 
-_recent: Recent[what_if.Measured] = Recent(32)
+_Stored = tuple[what_if.Measured, Readings]
+_recent: Recent[_Stored] = Recent(32)
 
 
 @dataclass(frozen=True)
@@ -31,17 +32,17 @@ class Asked:
 
 
 def ask(period: Period, *, engine: str, model_name: str | None, alive: Fleet, now: float) -> Asked:
-    measured = _measured(period, engine, model_name, now)
-    tiers = tier_sizes(alive, engine=engine, model_name=model_name)
-    predictor = Predictor(measured, tiers, prices())
+    measured, readings = _stored(period, engine, model_name, now)
+    predictor = Predictor(measured, tier_sizes(alive, readings, engine=engine), prices())
     return Asked(engine, model_name, period, predictor, _obstacle(engine, predictor))
 
 
-def _measured(period: Period, engine: str, model_name: str | None, now: float) -> what_if.Measured:
+def _stored(period: Period, engine: str, model_name: str | None, now: float) -> _Stored:
     """Read once for all moves of the sliders until something new is recorded."""
 
-    def read() -> what_if.Measured:
-        return what_if.measured(period, engine=engine, model_name=model_name, now=now)
+    def read() -> _Stored:
+        measured = what_if.measured(period, engine=engine, model_name=model_name, now=now)
+        return measured, capacity_readings(engine=engine, model_name=model_name)
 
     read_at = what_if.last_read_at(engine)
     return read() if read_at is None else _recent.get((period, engine, model_name, read_at), read)

@@ -13,6 +13,7 @@ from dashboard.selectors.store import TIER_ORDER, Metric, series_of
 from dashboard.tier_modes import Modes, modes_of
 
 _TIERS = tuple(tier for tier in TIER_ORDER if tier != "unattributed")
+Readings = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,10 @@ class TierSize:
         return int(num_bytes / self.bytes_a_token)
 
 
-def tier_sizes(alive: Fleet, *, engine: str, model_name: str | None = None) -> tuple[TierSize, ...]:
+def tier_sizes(alive: Fleet, readings: Readings, *, engine: str) -> tuple[TierSize, ...]:
     """Fastest first; tiers of which nobody tells how many bytes a token takes are left out."""
     live = alive.engines[engine].tiers if engine in alive.engines else {}
     settings = {setting.cache_tier: setting for setting in TierSetting.objects.filter(engine=engine)}
-    readings = _readings(engine, model_name)
     ratios = {tier: ratio for tier in _TIERS if (ratio := _ratio(live.get(tier), readings.get(tier, {})))}
     usual = next(iter(ratios.values()), None)
     found = []
@@ -76,7 +76,7 @@ def _ratio(live: LiveTier | None, reading: Mapping[str, float]) -> float | None:
     return num_bytes / tokens if num_bytes and tokens else None
 
 
-def _readings(engine: str, model_name: str | None) -> dict[str, dict[str, float]]:
+def capacity_readings(*, engine: str, model_name: str | None = None) -> Readings:
     """By tier and metric, the mean of the newest hour that has any."""
     series = series_of((Metric.CAPACITY_BYTES, Metric.CAPACITY_TOKENS), engine=engine, model_name=model_name)
     found: dict[str, dict[str, float]] = {}
