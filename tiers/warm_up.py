@@ -19,6 +19,7 @@ from tiers.limits import MachineLimits
 from tiers.names import Policy, Tier, WriteMode
 from tiers.node import ensure, find, oldest_first
 from tiers.pool import MemoryPool
+from tiers.whatif.shards_curve import ReuseCurve
 
 SLAB = SlabSpec(1, "uint8", (1,))
 ROOT = bytes(KEY_BYTES)
@@ -42,6 +43,7 @@ def warm_up() -> None:
         books.clear(Tier.GPU)
         books.close()
     _seldom()
+    _reuse_curve()
     log.info("the books' code took %.1f s", time.perf_counter() - started_at)
 
 
@@ -57,6 +59,14 @@ def _seldom() -> None:
     first.descendants()
     orders.take_notes(*books.tables, 0)
     steps.refill(books.tables.places, np.zeros(2 * len(books.tables.places), np.int64))
+
+
+def _reuse_curve() -> None:
+    curve = ReuseCurve(1, max_blocks=8)
+    for prompt in PROMPTS:
+        keys = chain_keys(ROOT, prompt, 1)
+        curve.ask(keys, len(keys))
+        curve.touch(keys)
 
 
 def _request(books: TieredCache, prompt: tuple[int, ...]) -> None:

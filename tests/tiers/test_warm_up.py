@@ -9,8 +9,10 @@ CODE = """
 import tiers
 from tiers.books.compiled import ENTRIES
 tiers.warm_up()
+OFFLINE = ("tiers.whatif.stack", "access")
 [getattr(tiers, name) for name in tiers.__all__]
-print([entry.__name__ for entry in ENTRIES if not entry.signatures and "whatif" not in entry.__module__])
+names = [(entry.__module__, entry.__name__) for entry in ENTRIES if not entry.signatures]
+print([each for each in names if not set(OFFLINE) & set(each)])
 """
 
 

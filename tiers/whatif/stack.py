@@ -101,7 +101,7 @@ class RecencyStack:
         counts[live] = 1
         expected = np.concatenate(([0], np.cumsum(counts)))
         for time in range(len(counts) + 1):
-            assert _count_before(self._tree, time) == expected[time], "the tree counts something else"
+            assert count_before(self._tree, time) == expected[time], "the tree counts something else"
 
 
 @entry
@@ -117,7 +117,7 @@ def _access(
             if time < 0 or deepest == NEVER:
                 deepest = NEVER
             else:
-                deepest = max(deepest, np.int64(num_touched - _count_before(tree, time + 1)))
+                deepest = max(deepest, np.int64(num_touched - count_before(tree, time + 1)))
             positions[index] = deepest
         for step in range(end - first):
             block = block_ids[end - 1 - step if tail_first else first + step]
@@ -125,16 +125,16 @@ def _access(
             if time < 0:
                 num_touched += 1
             else:
-                _add(tree, time, -1)
+                add(tree, time, -1)
             time_of[block] = now
             block_at[now] = block
-            _add(tree, now, 1)
+            add(tree, now, 1)
             now += 1
     return now, num_touched
 
 
 @entry
-def _count_before(tree: Ints, time: int) -> int:
+def count_before(tree: Ints, time: int) -> int:
     """How many blocks were last used before `time`."""
     total = 0
     while time > 0:
@@ -144,7 +144,7 @@ def _count_before(tree: Ints, time: int) -> int:
 
 
 @entry
-def _add(tree: Ints, time: int, amount: int) -> None:
+def add(tree: Ints, time: int, amount: int) -> None:
     index = time + 1
     while index < len(tree):
         tree[index] += amount
