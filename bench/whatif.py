@@ -1,5 +1,7 @@
 """The whole hit-rate curve of a trace in one pass, against a sweep of one LRU over 30 sizes; parsing excluded.
 
+And the sampled curve, as a running engine has it, against the exact one: its error, time and memory.
+
 The sweep is LMCache's own (`lmcache.tools.cache_simulator`, fast mode) where that package is installed, else the same
 OrderedDict loop without its statistics, which is a little faster. Both must give the same hits at all 30 sizes.
 """
@@ -11,13 +13,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from bench.result import Result, compare
 from tiers.whatif import Accesses, HitCurve, TouchOrder, read_trace, stack_positions
 from tiers.whatif.accesses import uniform
+from tiers.whatif.shards import SampledStack
+from tiers.whatif.shards_buckets import CapacityBuckets
+from tiers.whatif.shards_trace import hashed, sampled_hits, trace_stack
 from tiers.whatif.stack import CHUNK_ACCESSES, RecencyStack
 
 TRACE = Path(__file__).parents[2] / "shared" / "traces" / "mooncake_conversation_trace.jsonl.gz"
@@ -25,6 +30,9 @@ NUM_SIZES = 30
 ROUNDS = 5
 BAR = 1 / 20
 STREAMED_ACCESSES, STREAMED_BLOCKS = 10_000_000, 1_000_000
+SAMPLE_RATE = 0.01
+SAMPLED_ACCESSES, SAMPLED_BLOCKS = 100_000_000, 50_000_000
+MEMORY_BYTES = 16 << 20
 
 
 def run() -> Iterable[Result]:
@@ -50,17 +58,95 @@ def run() -> Iterable[Result]:
         better="lower",
     )
     yield _streamed()
+    yield from _sampled(accesses)
+    yield from _sampled_stream()
 
 
-def _timed(call: Callable[[], HitCurve]) -> tuple[float, HitCurve]:
+def _sampled(accesses: Accesses) -> Iterable[Result]:
+    exact = HitCurve()
+    exact_seconds = min(_timed(lambda: _curve(accesses, TouchOrder.TAIL))[0] for _ in range(ROUNDS))
+    exact.add(stack_positions(accesses))
+    sizes: list[int | None] = np.geomspace(100, accesses.num_unique, NUM_SIZES).astype(int).tolist()
+    found = [_timed(lambda: sampled_hits(accesses, trace_stack(SAMPLE_RATE))[0]) for _ in range(ROUNDS)]
+    seconds, sampled = min(found, key=lambda pair: pair[0])
+    errors = np.array(sampled.rates(sizes)) - np.array(exact.at(sizes)) / exact.total
+    yield compare(
+        f"largest error of {SAMPLE_RATE:.0%} below the newest, at {NUM_SIZES} sizes",
+        ours=float(abs(errors).max()) * 100,
+        reference=1.0,
+        reference_name="a point",
+        unit="points",
+        bar=1.0,
+        better="lower",
+    )
+    yield compare(
+        f"sampled curves by blocks and tokens, {accesses.num_accesses:,} accesses",
+        ours=seconds * 1000,
+        reference=exact_seconds * 1000,
+        reference_name="the exact curve by blocks",
+        unit="ms",
+        bar=1.0,
+        better="lower",
+    )
+
+
+def _sampled_stream() -> Iterable[Result]:
+    """As an engine counts: a request a block, half of them new, never in memory together."""
+    stack, buckets, rng = SampledStack(), CapacityBuckets(16), np.random.default_rng(2)
+    exact = RecencyStack(SAMPLED_BLOCKS)
+    starts = np.arange(CHUNK_ACCESSES + 1, dtype=np.int64)
+    ours = theirs = 0.0
+    num_done = num_exact = 0
+    while num_done < SAMPLED_ACCESSES:
+        blocks = (rng.random(CHUNK_ACCESSES) ** 4 * SAMPLED_BLOCKS).astype(np.int64)
+        keys = hashed(blocks)
+        started_at = time.perf_counter()
+        first = 0
+        while first < CHUNK_ACCESSES:
+            found, num_requests = stack.access(keys[first:], starts[: CHUNK_ACCESSES - first + 1])
+            buckets.add(found, stack.rate, 0)
+            first += num_requests
+        buckets.counts()
+        ours += time.perf_counter() - started_at
+        num_done += CHUNK_ACCESSES
+        if num_exact < STREAMED_ACCESSES:
+            started_at = time.perf_counter()
+            exact.access(blocks, starts, TouchOrder.TAIL)
+            theirs += time.perf_counter() - started_at
+            num_exact += CHUNK_ACCESSES
+    stack.check()
+    yield compare(
+        f"a sampled access of {num_done:,} among {SAMPLED_BLOCKS:,} blocks",
+        ours=ours / num_done * 1e6,
+        reference=theirs / num_exact * 1e6,
+        reference_name=f"an exact one, the first {num_exact:,}",
+        unit="µs",
+        bar=1.0,
+        better="lower",
+    )
+    yield compare(
+        "memory of the live curve",
+        ours=stack.num_bytes / (1 << 20),
+        reference=MEMORY_BYTES / (1 << 20),
+        reference_name="the bound",
+        unit="MiB",
+        bar=1.0,
+        better="lower",
+    )
+
+
+T = TypeVar("T")
+
+
+def _timed(call: Callable[[], T]) -> tuple[float, T]:
     started_at = time.perf_counter()
     result = call()
     return time.perf_counter() - started_at, result
 
 
-def _curve(accesses: Accesses) -> HitCurve:
+def _curve(accesses: Accesses, order: TouchOrder = TouchOrder.HEAD) -> HitCurve:
     curve = HitCurve()
-    curve.add(stack_positions(accesses, TouchOrder.HEAD))
+    curve.add(stack_positions(accesses, order))
     return curve
 
 

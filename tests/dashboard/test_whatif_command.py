@@ -47,6 +47,41 @@ def test_the_table_has_a_line_for_each_size_and_tier(trace: str) -> None:
     assert ["cpu", "25.00%", "16.67%"] in lines
 
 
+def test_a_sample_is_told_beside_the_exact_answer(trace: str) -> None:
+    told = ask(trace, "--blocks", "1,3,inf", "--sample-rate", "0.5")
+    assert told["sample"]["hit_rate"] == told["hit_rate"], "so few blocks are all among the newest"
+    assert told["sample"]["token_hit_rate"] == told["token_hit_rate"]
+    assert (told["sample"]["rate"], told["sample"]["kept_blocks"]) == (1, 3)
+
+
+def test_another_policy_is_told_beside_lru(trace: str) -> None:
+    told = ask(trace, "--blocks", "2,inf", "--policy", "s3fifo")["policy"]
+    assert (told["name"], told["rate"]) == ("s3fifo", 1)
+    assert told["hit_rate"]["inf"] == 5 / 8
+    assert 0 < told["hit_rate"]["2"] <= 5 / 8
+
+
+def test_the_table_has_a_part_for_the_sample_and_the_policy(trace: str) -> None:
+    out = io.StringIO()
+    call_command("whatif", trace, "--blocks", "inf", "--policy", "arc", "--sample-rate", "1", stdout=out)
+    assert out.getvalue().count("62.50%") == 3
+    assert "arc, of 1 of the blocks" in out.getvalue()
+    assert "3 kept" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--sample-rate", "0"], "The sample rate is 0; expected more than 0 and at most 1"),
+        (["--sample-rate", "0.1", "--touch", "head"], "leave --touch out"),
+        (["--policy", "arc", "--sample-rate", "0.000000001"], "take more"),
+    ],
+)
+def test_a_sample_that_cannot_be_is_told(trace: str, arguments: list[str], sentence: str) -> None:
+    with pytest.raises(CommandError, match=sentence):
+        call_command("whatif", trace, *arguments)
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

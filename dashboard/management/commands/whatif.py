@@ -1,6 +1,7 @@
 """`manage.py whatif FILE --blocks 1000,10000,inf`: the hit rates that other cache sizes would have had on a trace.
 
-With `--tiers gpu=…,cpu=…` the split by tier of a hierarchy. Sizes are in blocks of the trace. Stores nothing.
+With `--tiers gpu=…,cpu=…` the split by tier of a hierarchy, with `--sample-rate 0.01` what a sample says beside the
+exact answer, with `--policy s3fifo` what that policy does. Sizes are in blocks of the trace. Stores nothing.
 """
 
 import argparse
@@ -11,8 +12,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from tiers import TIERS, Tier, WriteMode
+from tiers import TIERS, Policy, Tier, WriteMode
 from tiers.whatif import Accesses, HitCurve, TouchOrder, TraceError, read_trace, stack_positions
+from tiers.whatif.miniature import miniature_rates
+from tiers.whatif.shards_trace import sampled_hits, trace_stack
 
 DEFAULT_BLOCKS = "1000,10000,30000,50000,100000,inf"
 
@@ -29,6 +32,8 @@ class Command(BaseCommand):
         parser.add_argument("--touch", choices=[order.value for order in TouchOrder], default=TouchOrder.TAIL.value)
         parser.add_argument("--tiers", type=_tiers, help="gpu=BLOCKS,cpu=BLOCKS,…: the split by tier.")
         parser.add_argument("--mode", choices=["write_back", "write_through"], default="write_back")
+        parser.add_argument("--sample-rate", type=float, help="0.01: also from every hundredth of the deeper blocks.")
+        parser.add_argument("--policy", choices=[policy.value for policy in Policy], help="Also another than LRU.")
         parser.add_argument("--json", action="store_true", help="One JSON object instead of a table.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -36,7 +41,10 @@ class Command(BaseCommand):
             accesses = read_trace(options["file"])
         except (OSError, TraceError) as error:
             raise CommandError(str(error)) from None
-        told = _answer(accesses, options)
+        try:
+            told = _answer(accesses, options)
+        except ValueError as error:
+            raise CommandError(str(error)) from None
         self.stdout.write(json.dumps(told) if options["json"] else _table(told))
 
 
@@ -55,13 +63,46 @@ def _answer(accesses: Accesses, options: dict[str, Any]) -> dict[str, Any]:
     }
     if options["tiers"]:
         told["tiers"] = _split(blocks, tokens, options["tiers"], WriteMode(options["mode"]))
+    if (options["sample_rate"], options["policy"]) != (None, None) and options["touch"] != TouchOrder.TAIL:
+        raise ValueError(
+            "A sample and another policy are told for our tiers' order of touching only: leave --touch out."
+        )
+    if options["policy"]:
+        told["policy"] = _by_policy(accesses, options["blocks"], Policy(options["policy"]), options["sample_rate"] or 1)
+    if options["sample_rate"] is not None:
+        told["sample"] = _sample(accesses, options["blocks"], options["sample_rate"])
     return told
+
+
+def _sample(accesses: Accesses, capacities: list[int | None], rate: float) -> dict[str, Any]:
+    stack = trace_stack(rate)
+    blocks, tokens = sampled_hits(accesses, stack)
+    return {
+        "rate": stack.rate,
+        "kept_blocks": stack.num_blocks,
+        "hit_rate": _named(capacities, blocks.rates(capacities)),
+        "token_hit_rate": _named(capacities, tokens.rates(capacities)),
+    }
+
+
+def _by_policy(accesses: Accesses, capacities: list[int | None], policy: Policy, rate: float) -> dict[str, Any]:
+    rates = miniature_rates(accesses, capacities, policy, rate)
+    return {
+        "name": policy.value,
+        "rate": rate,
+        "hit_rate": _named(capacities, [blocks for blocks, _ in rates]),
+        "token_hit_rate": _named(capacities, [tokens for _, tokens in rates]),
+    }
 
 
 def _rates(curve: HitCurve, capacities: list[int | None]) -> dict[str, float]:
     """By capacity; 0 where nothing was asked for."""
+    return _named(capacities, [hits / max(curve.total, 1) for hits in curve.at(capacities)])
+
+
+def _named(capacities: list[int | None], rates: list[float]) -> dict[str, float]:
     names = ["inf" if capacity is None else str(capacity) for capacity in capacities]
-    return {name: hits / max(curve.total, 1) for name, hits in zip(names, curve.at(capacities), strict=True)}
+    return dict(zip(names, rates, strict=True))
 
 
 def _split(blocks: HitCurve, tokens: HitCurve, sizes: dict[Tier, int], mode: WriteMode) -> dict[str, Any]:
@@ -80,15 +121,15 @@ def _split(blocks: HitCurve, tokens: HitCurve, sizes: dict[Tier, int], mode: Wri
 
 
 def _table(told: dict[str, Any]) -> str:
-    lines = [
-        f"{told['requests']:,} requests, {told['accesses']:,} block accesses, {told['unique']:,} distinct blocks",
-        "",
-        f"{'capacity':>12}  {'of blocks':>9}  {'of tokens':>9}",
-    ]
-    lines += [
-        f"{_grouped(capacity):>12}  {rate:>9.2%}  {told['token_hit_rate'][capacity]:>9.2%}"
-        for capacity, rate in told["hit_rate"].items()
-    ]
+    lines = [f"{told['requests']:,} requests, {told['accesses']:,} block accesses, {told['unique']:,} distinct blocks"]
+    lines += _rates_table(told, "")
+    if "policy" in told:
+        lines += _rates_table(
+            told["policy"], f"{told['policy']['name']}, of {told['policy']['rate']:.4g} of the blocks"
+        )
+    if "sample" in told:
+        sample = told["sample"]
+        lines += _rates_table(sample, f"from {sample['rate']:.4g} of the deeper blocks, {sample['kept_blocks']:,} kept")
     if "tiers" in told:
         lines += ["", f"{'tier':>12}  {'of blocks':>9}  {'of tokens':>9}"]
         lines += [
@@ -96,6 +137,18 @@ def _table(told: dict[str, Any]) -> str:
             for name, tier in told["tiers"].items()
         ]
     return "\n".join(lines)
+
+
+def _rates_table(told: dict[str, Any], title: str) -> list[str]:
+    return [
+        "",
+        *([title] if title else []),
+        f"{'capacity':>12}  {'of blocks':>9}  {'of tokens':>9}",
+        *(
+            f"{_grouped(capacity):>12}  {rate:>9.2%}  {told['token_hit_rate'][capacity]:>9.2%}"
+            for capacity, rate in told["hit_rate"].items()
+        ),
+    ]
 
 
 def _grouped(capacity: str) -> str:
