@@ -4,7 +4,7 @@ Turns settings into an engine, jobs into its requests, its events into stream ev
 """
 
 import queue
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -27,6 +27,8 @@ from engine.engine import STOPPED, Engine
 from engine.engine_config import Device, EngineConfig
 from engine.loader import LoadedModel, load
 from engine.request import BusyError, GenerationRequest, RequestError, Usage
+from engine.reuse import LiveReuse, NoReuse, Reuse
+from engine.reuse_keeper import ReuseKeeper
 from engine.sampling import SamplingParams
 from engine.stats import EngineSnapshot
 from engine.text import TextDelta, TextEvent, TextFinished, TextGenerator
@@ -41,8 +43,10 @@ from tiers import (
     TierConfig,
     TierStats,
     WriteMode,
+    root_key,
 )
 from tiers.block_format import stored_bytes
+from tiers.whatif.shards_curve import ReuseCurve
 
 __all__ = ["EngineHost", "EngineSnapshot", "load_host"]
 
@@ -69,15 +73,37 @@ def load_host(name: str, progress: Progress) -> "EngineHost":
         tenants=(COMMON, *counted_tenants(name)),
         max_tenants=settings.MAX_TENANTS + 1,
     )
-    engine = build_engine(config, loaded, limits)
+    keeper = _reuse_keeper(name, loaded)
+    engine = build_engine(config, loaded, limits, reuse=_reuse(keeper))
     engine.start()
-    return EngineHost(name, engine, loaded)
+    keeper.start(engine.reuse_sample)
+    return EngineHost(name, engine, loaded, keeper.stop)
+
+
+def _reuse_keeper(name: str, loaded: LoadedModel) -> ReuseKeeper:
+    """Beside the disk tier, for blocks of this model, size and type only."""
+    dtype = loaded.model.slab(settings.BLOCK_SIZE).dtype
+    identity = root_key(fingerprint=loaded.fingerprint, salt="", block_size=settings.BLOCK_SIZE, dtype=dtype)
+    return ReuseKeeper(_folder(name) / "reuse-order", identity)
+
+
+def _reuse(keeper: ReuseKeeper) -> Reuse:
+    if not settings.REUSE_CURVE:
+        return NoReuse()
+    curve = ReuseCurve(settings.BLOCK_SIZE)
+    if (sample := keeper.load()) is not None:
+        curve.restore(sample)
+    return LiveReuse(curve)
+
+
+def _folder(name: str) -> Path:
+    folder: Path = settings.TIERSCOPE_HOME / "tiers" / name
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
 
 
 def _tiers(name: str, loaded: LoadedModel, limits: MachineLimits) -> tuple[TierConfig, ...]:
-    sizes = starting_sizes(name, loaded, limits)
-    folder = settings.TIERSCOPE_HOME / "tiers" / name
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    sizes, folder = starting_sizes(name, loaded, limits), _folder(name)
     return tuple(
         TierConfig(
             tier,
@@ -122,8 +148,11 @@ def _remote_reason(stats: TierStats, told: dict[str, Any]) -> str:
 class EngineHost:
     """A started engine as the worker sees it: tiers by name, sizes in bytes, events as plain JSON."""
 
-    def __init__(self, name: str, engine: Engine, loaded: LoadedModel) -> None:
+    def __init__(
+        self, name: str, engine: Engine, loaded: LoadedModel, on_stopped: Callable[[], None] = lambda: None
+    ) -> None:
         self.name = name
+        self._on_stopped = on_stopped
         self._engine = engine
         self._loaded = loaded
         self._texts = TextGenerator(engine, loaded)
@@ -164,6 +193,7 @@ class EngineHost:
 
     def stop(self, drain_seconds: float, flush_seconds: float) -> None:
         self._engine.stop(drain_seconds, flush_seconds)
+        self._on_stopped()
 
     # -- tiers -------------------------------------------------------------------------------------------------------
     def block_bytes(self, tier: str) -> int:

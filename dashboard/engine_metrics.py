@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Metric, generate_latest
 from prometheus_client.registry import Collector
 
+from dashboard.engine_metrics_reuse import reuse_metrics
 from dashboard.engine_metrics_tenants import tenant_metrics
 from dashboard.engine_metrics_tiers import tier_cost_metrics
 from dashboard.engine_metrics_vllm import vllm_metrics
@@ -48,6 +49,7 @@ class EngineCollector(Collector):
         yield from self._health(snapshot)
         yield from self._moves(snapshot)
         yield from tenant_metrics(snapshot, self._families)
+        yield from reuse_metrics(snapshot, self._families)
         yield from tier_cost_metrics(snapshot, self._families, self._block_size)
         yield from self._histograms(snapshot)
         yield from vllm_metrics(snapshot, self._families)

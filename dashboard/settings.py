@@ -81,6 +81,7 @@ MAX_BODY_BYTES = 4 * 1024 * 1024
 MAX_WAITING_REQUESTS = env.int("TIERSCOPE_MAX_WAITING", 128, validate=validate.Range(min=1))
 START_SECONDS = env.int("TIERSCOPE_START_SECONDS", 120, validate=validate.Range(min=1))  # sent, until it starts
 MAX_TENANTS = env.int("TIERSCOPE_MAX_TENANTS", 20, validate=validate.Range(min=0, max=100))  # counted by name
+REUSE_CURVE = env.bool("TIERSCOPE_REUSE_CURVE", True)  # which capacity each prompt token would have needed
 LOADING_SECONDS = 3  # how long a request waits for an engine that is loading its model before it is told so
 DRAIN_SECONDS = 10  # how long running requests may go on when their worker is asked to stop
 FLUSH_SECONDS = 10  # and then what lies in memory is written to disk for this long

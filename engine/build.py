@@ -11,6 +11,7 @@ from engine.engine_config import Device, EngineConfig
 from engine.loader import LoadedModel
 from engine.model import LlamaModel
 from engine.model_runner import ModelRunner
+from engine.reuse import Reuse
 from tiers import CacheConfig, CudaPool, MachineLimits, MemoryPool, SlabSpec, TieredCache, warm_up
 
 
@@ -28,6 +29,7 @@ def build_engine(
     limits: MachineLimits,
     *,
     clock: Callable[[], float] = time.monotonic,
+    reuse: Reuse | None = None,
 ) -> Engine:
     """An engine over a loaded model, not started yet. Raises RefusedError where the machine cannot give the sizes."""
     warm_up()
@@ -38,7 +40,7 @@ def build_engine(
     cache_config = CacheConfig(config.block_size, slab, loaded.fingerprint, config.tiers)
     cache = TieredCache(cache_config, pool, clock=clock, memory=limits)
 
-    return Engine(config, ModelRunner(model, kv), cache, eos_ids=loaded.eos_ids, clock=clock)
+    return Engine(config, ModelRunner(model, kv), cache, eos_ids=loaded.eos_ids, clock=clock, reuse=reuse)
 
 
 def gpu_pool(

@@ -15,6 +15,7 @@ from engine.engine_config import EngineConfig
 from engine.inbox import ClosedError, Inbox
 from engine.prefill_cost import PrefillCost
 from engine.request import BusyError, Event, FinishedEvent, FinishReason, GenerationRequest, RequestError, TokenEvent
+from engine.reuse import LiveReuse, Reuse
 from engine.room import Room
 from engine.runner import Runner
 from engine.scheduler import Plan, Scheduler
@@ -22,6 +23,8 @@ from engine.sequence import Sequence
 from engine.stats import EngineSnapshot, EngineStats
 from engine.tenants import Tenants
 from tiers import Tier, TierChanges, TieredCache, root_key
+from tiers.whatif.shards import Sample
+from tiers.whatif.shards_curve import ReuseCurve
 
 log = logging.getLogger(__name__)
 
@@ -43,13 +46,16 @@ class Engine:
         *,
         eos_ids: frozenset[int] = frozenset(),
         clock: Callable[[], float] = time.monotonic,
+        reuse: Reuse | None = None,
     ) -> None:
+        """`reuse` is a new curve where it is not given."""
         self.config = config
         self._runner = runner
         self._cache = cache
         self._eos_ids = eos_ids
         self._clock = clock
-        self._stats = EngineStats(Tenants(config.tenants, config.max_tenants))
+        reuse = reuse or LiveReuse(ReuseCurve(config.block_size))
+        self._stats = EngineStats(Tenants(config.tenants, config.max_tenants), reuse)
         self._scheduler = Scheduler(config, cache, self._stats, clock)
         self._inbox = Inbox()
         self._unfinished: dict[str, Sequence] = {}
@@ -115,6 +121,11 @@ class Engine:
                 num_waiting=len(self._scheduler.waiting) + len(self._scheduler.loading),
                 gpu_floor=self._room.floor(self._scheduler.sequences),
             )
+
+    def reuse_sample(self) -> Sample | None:
+        """What the reuse curve knows of the order of use; None where it is switched off. Never waits for the model."""
+        with self._state:
+            return self._stats.reuse.sample()
 
     def largest_size(self, tier: Tier) -> tuple[int, str]:
         """The most bytes that `resize` would accept for the tier now, and what bounds it."""

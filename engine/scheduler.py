@@ -112,6 +112,7 @@ class Scheduler:
         first, keys, parent = sequence.filled_blocks()
         if keys:
             self._cache.register(sequence.lease, first, keys, parent)
+            self._stats.filled(keys)
             sequence.num_registered = first + len(keys)
 
     def remove(self, sequence: Sequence) -> None:
@@ -120,7 +121,7 @@ class Scheduler:
             if sequence in group:
                 group.remove(sequence)
         if sequence.lease is not None:
-            self._cache.release(sequence.give_back())
+            self._release(sequence)
 
     # -- the parts of a step, in order -------------------------------------------------------------------------------
     def _decode(self, plan: Plan) -> None:
@@ -172,6 +173,7 @@ class Scheduler:
         insort(self.running, sequence, key=_arrival)
         if sequence.admit(self._clock()):
             self._stats.admitted(sequence)
+            self._stats.asked(sequence)
         plan.add(sequence)
 
     def _has_room(self, sequence: Sequence, plan: Plan) -> bool:
@@ -202,8 +204,12 @@ class Scheduler:
 
     def _send_back(self, sequence: Sequence, group: list[Sequence]) -> None:
         group.remove(sequence)
-        self._cache.release(sequence.give_back())
+        self._release(sequence)
         insort(self.waiting, sequence, key=_arrival)
+
+    def _release(self, sequence: Sequence) -> None:
+        self._stats.given_back(sequence)
+        self._cache.release(sequence.give_back())
 
     def fail(self, sequence: Sequence, sentence: str, plan: Plan) -> None:
         self.remove(sequence)

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import Concatenate, ParamSpec
 
 from engine.request import FINISH_REASONS, FinishReason
+from engine.reuse import NoReuse, Reuse
 from engine.room import Floor
 from engine.sequence import Sequence
 from engine.tenants import TenantCounts, Tenants
-from tiers import TIERS, CacheStats, Tier
+from tiers import TIERS, BlockKey, CacheStats, Tier
+from tiers.whatif.shards_buckets import ReuseCounts
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +76,8 @@ class EngineCounters:
     `load_skipped_tokens` of the computed ones lay in a tier, but were cheaper to compute. Computing `prefill_tokens`
     took `prefill_seconds`, both in steps of MIN_PREFILL_TOKENS or more. Queries and hits are tokens of requests that
     use the cache: `prefix_cache_*` looks at gpu, `external_*` at what gpu did not have. `ttft` is by the slowest tier
-    that the request read from, or "none". `tenants` split prompt, hit and computed tokens.
+    that the request read from, or "none". `tenants` split prompt, hit and computed tokens, `reuse` prompt tokens by the
+    capacity that would have served them.
     """
 
     prompt_tokens: int
@@ -94,9 +97,12 @@ class EngineCounters:
     ttft: Mapping[str, HistogramCounts]
     inter_token: HistogramCounts
     request_seconds: HistogramCounts
+    reuse: ReuseCounts
 
     def check(self) -> None:
         hits = sum(self.hit_tokens.values())
+        reused = sum(self.reuse.tokens)
+        assert reused == self.prompt_tokens or not self.reuse.bounds, "the reuse curve has not all prompt tokens"
         assert self.prompt_tokens == hits + self.computed_tokens, "prompt tokens are not hits plus computed tokens"
         self._check_tenants()
         assert hits == self.prefix_cache_hits + self.external_hits, "hits by tier are not local plus external hits"
@@ -143,8 +149,9 @@ def _never_fails(method: Method[P]) -> Method[P]:
 class EngineStats:
     """Collects what happens, event by event, on the stepping thread."""
 
-    def __init__(self, tenants: Tenants) -> None:
+    def __init__(self, tenants: Tenants, reuse: Reuse | None = None) -> None:
         self._tenants = tenants
+        self.reuse = reuse or NoReuse()
         self._prompt_tokens = self._computed_tokens = self._generated_tokens = 0
         self._preemptions = self._queries = 0
         self._prefill_tokens, self._prefill_seconds = 0, 0.0
@@ -169,6 +176,20 @@ class EngineStats:
             self._hit_tokens[tier] += tokens
         for tier in admission.skipped_tiers:
             self._load_skipped[tier] += admission.block_size
+
+    @_never_fails
+    def asked(self, sequence: Sequence) -> None:
+        """The same request, for the reuse curve; a call of its own, so that a failure of one costs not both."""
+        self.reuse.admitted(sequence)
+
+    @_never_fails
+    def filled(self, keys: list[BlockKey]) -> None:
+        self.reuse.filled(keys)
+
+    @_never_fails
+    def given_back(self, sequence: Sequence) -> None:
+        """Called while the sequence still knows what it had."""
+        self.reuse.given_back(sequence)
 
     @_never_fails
     def ran(self, num_prefill: int, num_tokens: int, seconds: float) -> None:
@@ -217,4 +238,5 @@ class EngineStats:
             ttft={name: histogram.counts() for name, histogram in self._ttft.items()},
             inter_token=self._inter_token.counts(),
             request_seconds=self._request_seconds.counts(),
+            reuse=self.reuse.counts(),
         )

@@ -38,6 +38,7 @@ def load(monkeypatch: pytest.MonkeyPatch, **variables: str) -> dict[str, Any]:
         ("TIERSCOPE_SAMPLE_TRAFFIC", "maybe"),
         ("TIERSCOPE_MAX_WAITING", "0"),
         ("TIERSCOPE_MAX_TENANTS", "some"),
+        ("TIERSCOPE_REUSE_CURVE", "perhaps"),
         ("TIERSCOPE_MAX_TENANTS", "-1"),
         ("TIERSCOPE_MAX_TENANTS", "101"),
         ("TIERSCOPE_LOG_LEVEL", "LOUD"),

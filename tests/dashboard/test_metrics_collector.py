@@ -98,6 +98,7 @@ def test_the_names_of_the_design_are_all_there(rig: Rig) -> None:
         tier_left_tokens_total tier_missed_after_eviction_tokens_total tier_load_skipped_tokens_total
         prefill_tokens_total prefill_seconds_total
         tenant_prompt_tokens_total tenant_cached_prompt_tokens_total tenant_computed_prompt_tokens_total
+        reuse_tokens_total reuse_sample_ratio
         tier_load_seconds_bucket tier_errors_total time_to_first_token_seconds_bucket
         inter_token_latency_seconds_bucket request_seconds_bucket"""
     vllm = """prompt_tokens_cached_by_source_total prompt_tokens_by_source_total prefix_cache_queries_total
@@ -145,6 +146,7 @@ def _check_identities(samples: Samples) -> None:
     assert total(samples, "vllm:prompt_tokens_cached_total") == hits
     assert total(samples, "vllm:external_prefix_cache_queries_total") == prompt - local
     assert 0 <= total(samples, "vllm:kv_cache_usage_perc") <= 1
+    assert total(samples, "tierscope_reuse_tokens_total") == prompt
     _check_tenants(samples)
     _check_flows(samples)
 

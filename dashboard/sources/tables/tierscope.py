@@ -5,6 +5,7 @@ from dashboard.sources.rules import Adapter, Metric, Rule, TierLabel
 
 _OWN_TIER = TierLabel("cache_tier", {tier: tier for tier in ("gpu", "cpu", "disk", "remote")})
 _MICROSECONDS = 1_000_000  # seconds are stored as integers, too
+_PER_MILLION = 1_000_000  # shares, too
 _OWN_TTFT_TIER = TierLabel("cache_tier", {**_OWN_TIER.tiers, "none": ""})
 
 TIERSCOPE = Adapter(
@@ -40,6 +41,8 @@ TIERSCOPE = Adapter(
         Rule("tierscope_tenant_prompt_tokens", Metric.TENANT_PROMPT_TOKENS, detail_label="tenant"),
         Rule("tierscope_tenant_computed_prompt_tokens", Metric.TENANT_COMPUTED_TOKENS, detail_label="tenant"),
         Rule("tierscope_tenant_cached_prompt_tokens", Metric.TENANT_HIT_TOKENS, _OWN_TIER, "tenant"),
+        Rule("tierscope_reuse_tokens", Metric.REUSE_TOKENS, detail_label="capacity_tokens"),
+        Rule("tierscope_reuse_sample_ratio", Metric.REUSE_SAMPLE_PPM, scale=_PER_MILLION),
         Rule("tierscope_prefill_tokens", Metric.PREFILL_TOKENS),
         Rule("tierscope_prefill_seconds", Metric.PREFILL_MICROSECONDS, scale=_MICROSECONDS),
         Rule("tierscope_time_to_first_token_seconds_bucket", Metric.TTFT, _OWN_TTFT_TIER, "le"),
