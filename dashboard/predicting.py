@@ -61,6 +61,12 @@ class Predictor:
         told = self.measured.curve
         return BinnedCurve(told.bounds, told.tokens, told.never_tokens)
 
+    @cached_property
+    def points(self) -> list[tuple[int, float]]:
+        """(capacity in tokens, hit rate) at each counted capacity."""
+        curve = self.curve
+        return [(bound, curve.hits(bound) / curve.total if curve.total else 0.0) for bound in curve.bounds]
+
     @property
     def today(self) -> dict[str, int]:
         return {tier.tier: tier.num_bytes for tier in self.tiers}

@@ -14,7 +14,8 @@ from dashboard.selectors.tier_sizes import TierSize
 from dashboard.selectors.what_if import Measured
 from dashboard.sizes import format_size
 
-MIN_SAMPLED_TOKENS = 10_000  # fewer tell what chance did
+MIN_TOKENS = 10_000  # fewer tell what chance did
+EXACT_BLOCKS = 1 << 16  # the newest are all there, whatever share of those below is looked at (tiers/whatif/shards.py)
 NOT_TOLD = "–"
 _Z95 = 1.96
 _LEAST_SHARE = 0.0005  # of the prompt tokens; less is said as nothing
@@ -42,16 +43,15 @@ def watched_text(kind: str) -> str:
 def shortage(measured: Measured) -> str:
     """Why there is too little to predict from, and how much longer it takes; "" where there is enough."""
     curve = measured.curve
-    rate = curve.sample_rate or 1.0
-    missing = MIN_SAMPLED_TOKENS - curve.total_tokens * rate
+    missing = MIN_TOKENS - curve.total_tokens
     if missing <= 0:
         return ""
     if not curve.total_tokens or not measured.observed_seconds:
         return (
             "No reuse was counted in this period, so that nothing can be predicted from it: send traffic (about "
-            f"{MIN_SAMPLED_TOKENS:,} prompt tokens) or choose another period."
+            f"{MIN_TOKENS:,} prompt tokens) or choose another period."
         )
-    minutes = ceil(missing / (curve.total_tokens * rate / measured.observed_seconds) / 60)
+    minutes = ceil(missing / (curve.total_tokens / measured.observed_seconds) / 60)
     more = "1 more minute" if minutes == 1 else f"{minutes:,} more minutes"
     return (
         f"{words.count(curve.total_tokens)} prompt tokens were counted in this period: a prediction needs {more} of "
@@ -59,27 +59,41 @@ def shortage(measured: Measured) -> str:
     )
 
 
-def margins(curve: ReuseCurve, rates: Sequence[float]) -> list[tuple[float, float]]:
-    """What sampling leaves open around each hit rate, 95 of 100 times; nothing where all blocks are looked at.
+def margins(curve: ReuseCurve, points: Sequence[tuple[int, float]]) -> list[tuple[float, float]]:
+    """What sampling leaves open around each (capacity, hit rate), 95 of 100 times; empty where nothing is sampled.
 
-    The binomial error of as many blocks as were sampled: blocks of one prompt come together, so that it is the least.
+    Nothing down to the newest blocks. Below, the binomial error of as many blocks as were looked at there: blocks of
+    one prompt come together, so that it is the least.
     """
     if not curve.sample_rate or curve.sample_rate >= 1.0 or not curve.bounds:
         return []
-    num_blocks = max(1.0, curve.total_tokens * curve.sample_rate / curve.bounds[0])
-    errors = [_Z95 * sqrt(max(rate * (1 - rate), 0.0) / num_blocks) for rate in rates]
-    return [(max(0.0, rate - e), min(1.0, rate + e)) for rate, e in zip(rates, errors, strict=True)]
+    exact = max((rate for capacity, rate in points if capacity <= exact_tokens(curve)), default=0.0)
+    deep = 1.0 - exact
+    num_blocks = max(1.0, deep * curve.total_tokens * curve.sample_rate / curve.bounds[0])
+    return [_margin(rate, exact, deep, num_blocks) for _, rate in points]
 
 
-def how_sampled(curve: ReuseCurve) -> str:
+def _margin(rate: float, exact: float, deep: float, num_blocks: float) -> tuple[float, float]:
+    part = min(1.0, (rate - exact) / deep) if deep > 0 and rate > exact else 0.0
+    error = _Z95 * deep * sqrt(part * (1.0 - part) / num_blocks)
+    return max(0.0, rate - error), min(1.0, rate + error)
+
+
+def exact_tokens(curve: ReuseCurve) -> int:
+    """How large a cache is that is counted exactly; the smallest bound is one block."""
+    return EXACT_BLOCKS * curve.bounds[0]
+
+
+def how_sampled(curve: ReuseCurve, points: Sequence[tuple[int, float]]) -> str:
     if curve.sample_rate is None:
         return "The engine does not tell which share of its blocks it looks at."
-    if curve.sample_rate >= 1.0:
+    if curve.sample_rate >= 1.0 or not curve.bounds:
         return "Every block was looked at: nothing is sampled."
-    widest = max((high - low for low, high in margins(curve, [0.5])), default=0.0) / 2
+    widest = max((high - low for low, high in margins(curve, points)), default=0.0) / 2
     return (
-        f"Sampled: {100 * curve.sample_rate:.3g} % of the blocks were looked at, chosen by their keys. The hit rate is "
-        f"open by up to ± {100 * widest:.1f} points (shaded), more where few prompts make most of the traffic."
+        f"Up to {words.count(exact_tokens(curve))} tokens every block was looked at. Of those that lie deeper "
+        f"{100 * curve.sample_rate:.3g} % were, chosen by their keys: there the hit rate is open by ± "
+        f"{100 * widest:.1f} points (shaded), more where few prompts make most of the traffic."
     )
 
 
@@ -89,7 +103,7 @@ def notes(predictor: Predictor) -> list[dict[str, str]]:
     told = [
         ("measured", _measured(predictor)),
         ("predicted", _predicted(measured)),
-        ("predicted", how_sampled(measured.curve)),
+        ("predicted", how_sampled(measured.curve, predictor.points)),
         *(("assumed", sentence) for sentence in _assumed(predictor)),
     ]
     return [{"kind": kind, "text": text} for kind, text in told]

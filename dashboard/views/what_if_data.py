@@ -62,8 +62,8 @@ def what_if_json(request: HttpRequest) -> dict[str, Any]:
 def _prediction(found: Asked, sizes: dict[str, int]) -> dict[str, Any]:
     predictor = found.predictor
     outcome, at_today = predictor.predict(sizes), predictor.predict(predictor.today)
-    points = [(bound, predictor.curve.hits(bound) / predictor.curve.total) for bound in predictor.curve.bounds]
-    band = what_if_words.margins(predictor.measured.curve, [rate for _, rate in points])
+    points = predictor.points
+    band = what_if_words.margins(predictor.measured.curve, points)
     measured = predictor.as_measured
     return {
         "curve": [[capacity, round(rate, 5)] for capacity, rate in points],

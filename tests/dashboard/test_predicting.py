@@ -8,7 +8,7 @@ import pytest
 from dashboard.advising import front_of
 from dashboard.charts.advice import advice_rows
 from dashboard.charts.what_if import curve_figure, frontier_figure, split_figure
-from dashboard.charts.what_if_words import how_sampled, margins, next_gib, notes
+from dashboard.charts.what_if_words import exact_tokens, how_sampled, margins, next_gib, notes
 from dashboard.predicting import GIB, Predictor
 from dashboard.selectors.prices import PriceList
 from dashboard.selectors.reuse import ReuseCurve
@@ -111,15 +111,20 @@ def test_the_next_gib_says_what_it_brings() -> None:
     assert "from here instead of from another tier" in next_gib(TIERS[0], made, small, made.predict(small))
 
 
-def test_how_far_sampling_leaves_it_open_is_said() -> None:
-    assert how_sampled(CURVE) == "Every block was looked at: nothing is sampled."
-    assert margins(CURVE, [0.5]) == []
-    sampled = replace(CURVE, total_tokens=512_000, sample_rate=0.1)
-    ((low, high),) = margins(sampled, [0.5])
-    assert [low, high] == pytest.approx([0.402, 0.598])
-    assert "10 % of the blocks" in how_sampled(sampled)
-    assert "± 9.8 points" in how_sampled(sampled)
-    assert "does not tell" in how_sampled(replace(CURVE, sample_rate=None))
+def test_how_far_sampling_leaves_it_open_is_said_for_what_lies_below_the_newest_blocks() -> None:
+    points = [(512, 0.0), (exact_tokens(CURVE), 0.5), (2 * exact_tokens(CURVE), 0.75), (4 * exact_tokens(CURVE), 1.0)]
+    assert how_sampled(CURVE, points) == "Every block was looked at: nothing is sampled."
+    assert margins(CURVE, points) == []
+    sampled = replace(CURVE, total_tokens=1_024_000, sample_rate=0.1)
+    # Half of a million tokens lies below, of which a tenth of 1,000 blocks of 512 tokens is looked at.
+    open_by = 1.96 * 0.5 * 0.05
+    found = margins(sampled, points)
+    assert [high - low for low, high in found] == pytest.approx([0.0, 0.0, 2 * open_by, 0.0])
+    assert "Up to 33.6 M tokens every block was looked at. Of those that lie deeper 10 %" in how_sampled(
+        sampled, points
+    )
+    assert "± 4.9 points" in how_sampled(sampled, points)
+    assert "does not tell" in how_sampled(replace(CURVE, sample_rate=None), points)
 
 
 # -- advice -----------------------------------------------------------------------------------------------------------
