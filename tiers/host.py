@@ -18,6 +18,8 @@ MIN_STAGING_BLOCKS = 128
 # Memory of staging slots that is kept for the next block: touching new pages takes longer than a copy does.
 KEPT_BYTES = 32 << 20
 
+NO_SLOT = "too many blocks are on their way through host memory"
+
 
 class HostSlot:
     """One slab. `waiting` are copies whose store goes on when the slot is filled.

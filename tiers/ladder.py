@@ -11,7 +11,7 @@ from tiers.books.books import Books
 from tiers.errors import GoneError, UnreachableError
 from tiers.eviction import Exit
 from tiers.gpu import Gpu
-from tiers.host import Host, HostSlot
+from tiers.host import NO_SLOT, Host, HostSlot
 from tiers.late import Late
 from tiers.level import Level
 from tiers.movers import Movers
@@ -42,7 +42,7 @@ class Ladder:
         has_moved = target is not None and self._pass_down(copy, target)
         level.evicted_to(node, target.tier if has_moved and target else None)
         self.settle(copy)
-        self._forget_if_gone(node, reason)
+        self._forget_if_gone(node)
 
     def drop(self, copy: Copy) -> None:
         """The block leaves its tier and goes nowhere; blocks that follow it stay where they are."""
@@ -100,7 +100,7 @@ class Ladder:
         host = self._bytes_of_node(node, copy) if wanted else None
         if host is None:
             for level in wanted:
-                level.errors["store"] += 1
+                level.failed("store", NO_SLOT)
             return True
         for level in wanted:
             self._add(copy, level, self._host.ref(host))
@@ -127,7 +127,7 @@ class Ladder:
     def _accepts(self, level: Level) -> bool:
         if self._movers.accepts(level.tier, level.num_arriving):
             return True
-        level.errors["store"] += 1
+        level.failed("store", "too many blocks are on their way to it")
         return False
 
     def _move(self, copy: Copy, target: Level) -> bool:
@@ -135,7 +135,7 @@ class Ladder:
             return False
         host = self._bytes_of(copy)
         if host is None:
-            target.errors["store"] += 1
+            target.failed("store", NO_SLOT)
             return False
         self._add(copy, target, host)
         return True
@@ -177,7 +177,7 @@ class Ladder:
 
     def _drained(self, copy: Copy, host: HostSlot, error: Exception | None, seconds: float) -> None:
         if error is not None and copy.level.rank:
-            copy.level.errors["load"] += 1
+            copy.level.failed("load", error)
         self._unhold(copy)
         waiting, host.waiting = host.waiting, []
         if waiting:  # the fastest that wanted it; for the others the block lies in memory then
@@ -187,7 +187,7 @@ class Ladder:
             if error is None:
                 self._filled(target)
             else:
-                self._not_stored(target)
+                self._not_stored(target, error)
         self._host.unref(host)
 
     def _filled(self, copy: Copy) -> None:
@@ -209,7 +209,7 @@ class Ladder:
         if error is None:
             self._stored(copy)
         else:
-            self._not_stored(copy)
+            self._not_stored(copy, error)
 
     def _stored(self, copy: Copy) -> None:
         copy.validate()
@@ -217,16 +217,16 @@ class Ladder:
         copy.level.num_stored += copy.is_live
         self._unhold(copy)
 
-    def _not_stored(self, copy: Copy) -> None:
+    def _not_stored(self, copy: Copy, error: Exception) -> None:
         level, node = copy.level, copy.node
-        level.errors["store"] += 1
+        level.failed("store", error)
         level.arrived()
         if level.is_shared:
             self._forgotten.add(copy)
         if copy.is_live:
             level.remove(copy)
             self._unhold(copy)
-            self._forget_if_gone(node, level.reason)
+            self._forget_if_gone(node)
         else:
             self._unhold(copy)
 
@@ -278,7 +278,7 @@ class Ladder:
         level, key = source.level, copy.node.key
         is_away = isinstance(error, UnreachableError)
         if is_away or not (level.is_shared and isinstance(error, GoneError)):
-            level.errors["load"] += 1
+            level.failed("load", error)
             level.evicted["corrupt"] += not is_away
         is_there = source.is_live
         self._unhold(source)
@@ -332,19 +332,19 @@ class Ladder:
         if not copy.holds:
             self.settle(copy)
 
-    def _forget_if_gone(self, node: Node, reason: str) -> None:
+    def _forget_if_gone(self, node: Node) -> None:
         """A block that has left its last tier takes those after it along: nothing could find them."""
         if node.fastest is not None:
             return
         if node.has_children:
             for child in node.descendants():
                 if not child.is_pinned:
-                    self._drop_all(child, reason)
+                    self._orphaned(child)
         node.tidy()
 
-    def _drop_all(self, node: Node, reason: str) -> None:
+    def _orphaned(self, node: Node) -> None:
         for copy in node.live_copies():
-            copy.level.evicted[reason] += 1
+            copy.level.evicted["orphaned"] += 1
             copy.level.remove(copy)
             self.settle(copy)
         node.tidy()

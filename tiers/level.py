@@ -6,6 +6,7 @@ Knows nothing about the other tiers or how bytes move.
 from tiers.books import steps
 from tiers.books.books import Books
 from tiers.books.layout import CAPACITY, NONE, NUM_BLOCKS, STORE_AFTER_HITS, TIER, WRITE_MODE
+from tiers.complaints import Complaints
 from tiers.config import TierChanges, TierConfig, check_hits
 from tiers.eviction import Exit, Order
 from tiers.flows import Dropped, Flows, max_drops
@@ -49,6 +50,7 @@ class Level:
         self.store_seconds = 0.0
         self.evicted = dict.fromkeys(EVICTION_REASONS, 0)
         self.errors = dict.fromkeys(OPERATIONS, 0)
+        self._complaints = Complaints(config.tier)
         self.timer = LoadTimer()
         self.cost = LoadCost()
 
@@ -131,6 +133,11 @@ class Level:
     def arrived(self) -> None:
         """Stored, or given up."""
         self.num_arriving -= 1
+
+    def failed(self, operation: str, why: object) -> None:
+        """A copy of a block to here ("store") or from here ("load") came to nothing."""
+        self.errors[operation] += 1
+        self._complaints.add(operation, why)
 
     def remove(self, copy: Copy, leave: Exit = Exit.DROPPED) -> None:
         """After `Exit.EVICTED` call `evicted_to`, once it is clear where it goes."""

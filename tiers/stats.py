@@ -8,7 +8,7 @@ from tiers.flows import origins_of, ways_out_of
 from tiers.names import Tier
 
 LOAD_BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-EVICTION_REASONS = ("capacity", "resize", "clear", "corrupt", "expired")
+EVICTION_REASONS = ("capacity", "resize", "clear", "corrupt", "expired", "orphaned")
 OPERATIONS = ("load", "store")
 
 

@@ -3,7 +3,6 @@
 Newest first, so that parents come before their children and the most useful blocks are kept when time runs out.
 """
 
-import logging
 from collections.abc import Callable, Iterator
 
 from tiers.assembly import Parts
@@ -11,8 +10,6 @@ from tiers.disk import DiskStore
 from tiers.level import Level
 from tiers.names import Tier
 from tiers.node import Copy
-
-log = logging.getLogger(__name__)
 
 
 def write_down(parts: Parts, disk: DiskStore, level: Level, has_time: Callable[[], bool]) -> int:
@@ -24,8 +21,7 @@ def write_down(parts: Parts, disk: DiskStore, level: Level, has_time: Callable[[
         try:
             disk.write(copy.node.key, copy.node.parent_key, copy.node.depth, bytes_of(parts, copy))
         except OSError as error:
-            level.errors["store"] += 1
-            log.warning("the disk tier takes no more blocks at this stop: %s", error)
+            level.failed("store", error)
             break
         _book(level, copy)
         num_written += 1
