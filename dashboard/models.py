@@ -37,6 +37,10 @@ __all__ = [
 ]
 
 
+# The tiers that our engines have; "unattributed" is what others do not tell.
+OWN_TIERS = [choice for choice in CacheTier.choices if choice[0] != CacheTier.UNATTRIBUTED]
+
+
 def validate_tenant(name: str) -> None:
     try:
         tenants.check_tenant(name)
@@ -165,12 +169,42 @@ class Bucket(models.Model):
 class Retention(models.Model):
     """How long each resolution and the request log are kept. One row."""
 
-    ten_seconds_hours = models.PositiveIntegerField(default=48, validators=[MinValueValidator(2)])
-    minutes_days = models.PositiveIntegerField(default=14, validators=[MinValueValidator(1)])
-    hours_days = models.PositiveIntegerField(default=400, validators=[MinValueValidator(31)])
-    days_years = models.PositiveIntegerField(default=10, validators=[MinValueValidator(1)])
-    requests_days = models.PositiveIntegerField(default=7, validators=[MinValueValidator(1)])
-    requests_rows = models.PositiveIntegerField(default=200_000, validators=[MinValueValidator(1000)])
+    ten_seconds_hours = models.PositiveIntegerField(
+        "10-second buckets are kept for (hours)",
+        default=48,
+        validators=[MinValueValidator(2)],
+        help_text="So far back charts may have a point every 10 seconds.",
+    )
+    minutes_days = models.PositiveIntegerField(
+        "1-minute buckets are kept for (days)",
+        default=14,
+        validators=[MinValueValidator(1)],
+        help_text="So far back charts may have a point a minute.",
+    )
+    hours_days = models.PositiveIntegerField(
+        "1-hour buckets are kept for (days)",
+        default=400,
+        validators=[MinValueValidator(31)],
+        help_text="So far back charts may have a point an hour.",
+    )
+    days_years = models.PositiveIntegerField(
+        "1-day buckets are kept for (years)",
+        default=10,
+        validators=[MinValueValidator(1)],
+        help_text="So far back charts show anything: a point a day.",
+    )
+    requests_days = models.PositiveIntegerField(
+        "requests are kept for (days)",
+        default=7,
+        validators=[MinValueValidator(1)],
+        help_text="The list of single requests; the sums of the charts do not need it.",
+    )
+    requests_rows = models.PositiveIntegerField(
+        "at most so many requests are kept",
+        default=200_000,
+        validators=[MinValueValidator(1000)],
+        help_text="Where there are more, the oldest go first.",
+    )
 
     class Meta:
         verbose_name_plural = "retention"
@@ -197,7 +231,7 @@ class TierSetting(models.Model):
         WHEN_CHEAPER = "when_cheaper", "When cheaper than computing"
 
     engine = models.CharField(max_length=64)
-    cache_tier = models.CharField(max_length=16, choices=CacheTier)
+    cache_tier = models.CharField(max_length=16, choices=OWN_TIERS)
     desired_bytes = models.BigIntegerField(validators=[MinValueValidator(0)])
     policy = models.CharField(
         max_length=16,
@@ -236,10 +270,10 @@ class TierSetting(models.Model):
 class TierChange(models.Model):
     """The history of sizes, modes and clears: author and time, and the marks on the charts."""
 
-    _ACTIONS = [(v, v) for v in ("resize", "policy", "write_mode", "load", "clear")]
+    _ACTIONS = [(v, v.replace("_", " ")) for v in ("resize", "policy", "write_mode", "load", "clear")]
 
     engine = models.CharField(max_length=64)
-    cache_tier = models.CharField(max_length=16, choices=CacheTier)
+    cache_tier = models.CharField(max_length=16, choices=OWN_TIERS)
     action = models.CharField(max_length=16, choices=[*_ACTIONS, ("store_after_hits", "store")])
     old_value = models.CharField(max_length=64, blank=True)
     new_value = models.CharField(max_length=64, blank=True)
@@ -287,7 +321,11 @@ class RequestLog(models.Model):
 class ApiKey(models.Model):
     """Who may send traffic. The key itself is shown once and stored as a SHA-256 hash."""
 
-    name = models.CharField(max_length=100, unique=True)
+    name = models.CharField(
+        max_length=100,
+        unique=True,
+        error_messages={"unique": "A key of this name already exists; choose another name."},
+    )
     tenant = models.CharField(
         max_length=tenants.MAX_LENGTH,
         blank=True,

@@ -7,6 +7,10 @@ from django.utils import timezone
 _NAME = RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
 
 
+def _taken(what: str) -> dict[str, str]:
+    return {"unique": f"A {what} of this name already exists; choose another name."}
+
+
 class CacheTier(models.TextChoices):
     GPU = "gpu", "GPU"
     CPU = "cpu", "CPU DRAM"
@@ -18,7 +22,7 @@ class CacheTier(models.TextChoices):
 class Mapping(models.Model):
     """What an admin typed about a metrics text that no table knows; sources of the kind "mapping" are read by one."""
 
-    name = models.CharField(max_length=64, unique=True)
+    name = models.CharField(max_length=64, unique=True, error_messages=_taken("mapping"))
     engine_label = models.CharField(
         max_length=64, blank=True, default="engine", help_text="The label that tells engines behind one address apart."
     )
@@ -113,7 +117,7 @@ class Discovery(Access):
         FILE = "file", "File (Prometheus file_sd)"
         HTTP = "http", "HTTP (Prometheus http_sd)"
 
-    name = models.CharField(max_length=32, unique=True, validators=[_NAME])
+    name = models.CharField(max_length=32, unique=True, validators=[_NAME], error_messages=_taken("discovery"))
     kind = models.CharField(max_length=8, choices=Kind, default=Kind.FILE)
     location = models.CharField(
         max_length=500,
@@ -148,7 +152,7 @@ class Source(Access):
 
     Kind = EngineKind
 
-    name = models.CharField(max_length=64, unique=True, validators=[_NAME])
+    name = models.CharField(max_length=64, unique=True, validators=[_NAME], error_messages=_taken("source"))
     kind = models.CharField(max_length=16, choices=Kind, default=Kind.AUTO)
     # No URLField: its validator refuses hosts without a dot, which is how containers call each other (http://vllm:8000).
     url = models.CharField("URL", max_length=200, blank=True, help_text="Empty for the embedded engines.")

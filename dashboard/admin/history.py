@@ -20,7 +20,7 @@ class TierChangeAdmin(ReadOnlyMixin, admin.ModelAdmin[TierChange]):
 
     @admin.display(description="change", ordering="action")
     def what(self, change: TierChange) -> str:
-        return change.get_action_display().replace("_", " ")
+        return change.get_action_display()
 
     @admin.display(description="by how much")
     def factor(self, change: TierChange) -> str:

@@ -114,6 +114,21 @@ def test_retention_is_one_row_whose_list_is_its_form(admin: Client) -> None:
     assert admin.post("/admin/dashboard/retention/1/delete/", {"post": "yes"}).status_code == 403
 
 
+def test_the_form_of_retention_says_in_words_what_each_number_is(admin: Client) -> None:
+    page = admin.get("/admin/dashboard/retention/", follow=True).content.decode()
+    assert "10-second buckets are kept for (hours):" in page
+    assert "At most so many requests are kept:" in page
+    assert "Ten seconds hours" not in page
+
+
+def test_the_history_is_filtered_by_what_our_engines_have_in_words(admin: Client) -> None:
+    TierChange.objects.create(engine="local", cache_tier="cpu", action="write_mode", at=NOW)
+    page = admin.get("/admin/dashboard/tierchange/").content.decode()
+    assert "write mode</a>" in page
+    assert ">write_mode<" not in page
+    assert "Unattributed" not in page
+
+
 def test_retention_that_makes_sense_is_saved(admin: Client) -> None:
     Retention.objects.create(pk=1)
     admin.post("/admin/dashboard/retention/1/change/", retention_form(minutes_days=30))

@@ -47,6 +47,11 @@ def test_another_engine_is_watched_once_its_address_is_typed(admin: Client) -> N
     assert state_of(source, timezone.now()) == "new"
 
 
+def test_a_second_source_of_a_name_is_refused_in_a_sentence(admin: Client) -> None:
+    add(admin)
+    assert "A source of this name already exists; choose another name." in add(admin)
+
+
 @pytest.mark.parametrize(
     ("typed", "sentence"),
     [
