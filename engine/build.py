@@ -12,7 +12,9 @@ from engine.loader import LoadedModel
 from engine.model import LlamaModel
 from engine.model_runner import ModelRunner
 from engine.reuse import Reuse
-from tiers import CacheConfig, CudaPool, MachineLimits, MemoryPool, SlabSpec, TieredCache, warm_up
+from tiers import CacheConfig, CudaPool, MachineLimits, MemoryPool, SlabSpec, Tier, TieredCache, warm_up
+
+REMOTE_PATIENCE_SECONDS = 3.0
 
 
 def resolve_device(device: Device) -> torch.device:
@@ -39,8 +41,19 @@ def build_engine(
     pool, kv = gpu_pool(slab, config.tiers[0].capacity_bytes // slab.num_bytes, model)
     cache_config = CacheConfig(config.block_size, slab, loaded.fingerprint, config.tiers)
     cache = TieredCache(cache_config, pool, clock=clock, memory=limits)
-
+    _read_remote(cache, clock)
     return Engine(config, ModelRunner(model, kv), cache, eos_ids=loaded.eos_ids, clock=clock, reuse=reuse)
+
+
+def _read_remote(cache: TieredCache, clock: Callable[[], float]) -> None:
+    """Before anybody is told what the tiers hold. A server that is away or slow is not waited for."""
+    patience_ends_at = clock() + REMOTE_PATIENCE_SECONDS
+    while clock() < patience_ends_at:
+        cache.poll()
+        health = cache.stats()[Tier.REMOTE].health
+        if health.is_known or not health.is_up:
+            return
+        time.sleep(0.005)
 
 
 def gpu_pool(

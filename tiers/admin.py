@@ -138,6 +138,6 @@ class Admin:
         return CacheStats(tiers)
 
     def _health(self, remote: RemoteStore) -> Health:
-        breaker, room = remote.breaker, self._parts.follower.room
-        warning = room.warning if room is not None else ""
-        return Health(breaker.state, breaker.num_opened, breaker.last_error, warning)
+        breaker, follower = remote.breaker, self._parts.follower
+        warning = follower.room.warning if follower.room is not None else ""
+        return Health(breaker.state, breaker.num_opened, breaker.last_error, warning, follower.is_known)

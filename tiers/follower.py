@@ -30,6 +30,7 @@ class Nobody:
     """There is no shared tier to be followed."""
 
     room: Room | None = None
+    is_known = True
 
     def work(self) -> bool:
         return False
@@ -53,6 +54,11 @@ class Follower:
         self._is_looking = False
         self._losses = (0, 0)
         self._is_off = False
+
+    @property
+    def is_known(self) -> bool:
+        """A look has been booked wholly, or there is nothing to be known."""
+        return self._is_off or (self.room is not None and not self._used and not self._gone)
 
     def work(self) -> bool:
         """Called by the owner at every poll; True if the books have changed."""

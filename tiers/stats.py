@@ -44,12 +44,16 @@ class LoadTimer:
 
 @dataclass(frozen=True)
 class Health:
-    """Of a tier that can fail as a whole. `state` is its breaker's; a sentence is empty if there is nothing to say."""
+    """Of a tier that can fail as a whole. `state` is its breaker's; a sentence is empty if there is nothing to say.
+
+    `is_known`: what others have left there has been read; until then the tier looks emptier than it is.
+    """
 
     state: str = "closed"
     num_opened: int = 0
     last_error: str = ""
     warning: str = ""
+    is_known: bool = True
 
     @property
     def is_up(self) -> bool:

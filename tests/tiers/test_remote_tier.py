@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.tiers.proxy import Proxy
-from tests.tiers.rig import SLAB, Clock, Rig, block_bytes, config, content, keys_of, make_rig
+from tests.tiers.rig import SLAB, Clock, EndlessMachine, Rig, block_bytes, config, content, keys_of, make_rig
 from tests.tiers.valkey import ValkeyServer
-from tiers import LeaseState, RefusedError, Tier, TierConfig, WriteMode
+from tiers import LeaseState, MemoryPool, RefusedError, Tier, TierConfig, TieredCache, WriteMode
 from tiers.remote import RemoteStore
 
 A, B, C = [1, 1, 1, 1], [2, 2, 2, 2], [3, 3, 3, 3]
@@ -54,6 +54,16 @@ def test_what_one_engine_stored_another_hits(build: Build, clock: Clock) -> None
     look(other, clock)
     assert other.request(keys_of(B)) == [Tier.REMOTE] * 3
     assert other.request(keys_of(B)) == [Tier.GPU] * 3
+
+
+def test_until_a_look_was_booked_the_tier_says_that_it_is_not_known(build: Build, kv_server: ValkeyServer) -> None:
+    build().request(keys_of(A))
+    new = TieredCache(config(gpu=6, remote=16, url=kv_server.url), MemoryPool(SLAB, 6), memory=EndlessMachine())
+    assert not new.stats()[Tier.REMOTE].health.is_known
+    while not new.stats()[Tier.REMOTE].health.is_known:
+        new.poll()
+    assert new.stats()[Tier.REMOTE].resident_blocks == 4
+    new.close()
 
 
 def test_a_new_engine_knows_at_once_what_is_there(build: Build) -> None:
