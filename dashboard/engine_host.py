@@ -64,7 +64,7 @@ def load_host(name: str, progress: Progress) -> "EngineHost":
     device = resolve_device(cast(Device, settings.DEVICE))
     cache_dir = settings.TIERSCOPE_HOME / "models"
     loaded = load(path, cache_dir=cache_dir, device=device, progress=progress)
-    progress("making room for the tiers", 0.95)
+    progress("Making room for the tiers; the first start compiles their code, for half a minute or more", 0.95)
     limits = MachineLimits()
     config = EngineConfig(
         name=name,

@@ -109,7 +109,7 @@ class Hosting:
         logger.info("engine %s is ready after %.1f s", self.name, time.monotonic() - started_at)
 
     def _report(self, text: str, share: float) -> None:
-        self._progress = (text, share)
+        self._progress = (text, max(share, self._progress[1]))  # unpacked weights are then read, from the start
 
 
 def _load(name: str, progress: Progress) -> "EngineHost":

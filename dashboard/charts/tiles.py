@@ -20,10 +20,16 @@ HELP = {
     "so that even a repeated prompt stays below 100 %.",
     "computed_tokens": "Prompt tokens that were prefilled because no tier held them: first-time prompts, "
     "the last token of each prompt, the rest of a block that is not full, and what had been evicted.",
-    "requests": "Requests that ended in this period, whatever the reason.",
-    "ttft_p50": "Half of the requests got their first token within this time, from arrival, waiting included.",
-    "ttft_p95": "19 of 20 requests got their first token within this time, from arrival, waiting included.",
+    "requests": "Requests that ended in this period, whatever the reason, of the engines that tell them.",
+    "ttft_p50": "Half of the requests got their first token within this time, from arrival, waiting included. "
+    "Of the engines that tell it.",
+    "ttft_p95": "19 of 20 requests got their first token within this time, from arrival, waiting included. "
+    "Of the engines that tell it.",
 }
+
+
+# Two periods are compared where both were looked at about equally often: an edge that is still filling is no matter.
+_LEAST_SHARE_OF_LOOKS = 0.85
 
 
 def tiles(totals: Totals, period_seconds: int) -> list[dict[str, Any]]:
@@ -52,6 +58,11 @@ def comparison_note(totals: Totals, period_seconds: int) -> str:
         return f"The {_before(period_seconds)} {was} not observed: there is nothing to compare with."
     if not before["prompt_tokens"] and not before["requests"]:
         return f"Nothing was asked in the {_before(period_seconds)}: there is nothing to compare with."
+    least, most = sorted((totals["num_looks"], before["num_looks"]))
+    if least < _LEAST_SHARE_OF_LOOKS * most:
+        where = "in" if least == before["num_looks"] else "as in"
+        share = words.percent(least / most)
+        return f"Only {share} as much was observed {where} the {_before(period_seconds)}: the two are not compared."
     return ""
 
 
@@ -85,6 +96,8 @@ def hit_rate(totals: Totals) -> float | None:
 
 def _counted(key: str, label: str, totals: Totals, before: Totals | None, against: str) -> dict[str, Any]:
     change = _relative(totals[key], before[key] if before else None, against, "")
+    if totals[key] is None:
+        return _tile(key, label, "–", change, exact="not told by these engines")
     return _tile(key, label, words.count(totals[key]), change, exact=f"{totals[key]:,}")
 
 

@@ -19,11 +19,13 @@ class _Sums:
     hits: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, int] = field(default_factory=dict)
     ttft: dict[float, int] = field(default_factory=lambda: defaultdict(int))
+    told: set[str] = field(default_factory=set)  # metrics that any of the engines has ever told
 
 
 def totals(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
     """{"prompt_tokens", "computed_tokens", "hit_tokens": {tier}, "generated_tokens", "requests", "finish_reasons",
-    "preemptions", "hit_rate", "ttft_p50", "ttft_p95", "is_observed", "previous": the same, or None where unobserved}.
+    "preemptions", "hit_rate", "ttft_p50", "ttft_p95", "num_looks", "is_observed", "previous": the same, or None where
+    unobserved}. "requests" is None where no engine tells them: many that are watched tell tokens alone.
     """
     now = _totals(period, engine, model_name)
     previous = _totals(period.before(), engine, model_name)
@@ -36,11 +38,13 @@ def _totals(period: Period, engine: str | None, model_name: str | None) -> dict[
     ttft = {**dict.fromkeys(known_bounds(), 0), **found.ttft}
     return {
         **{str(metric): found.counts[metric] for metric in _COUNTS},
+        "requests": found.counts[Metric.REQUESTS] if Metric.REQUESTS in found.told or not prompt else None,
         "hit_tokens": {tier: found.hits[tier] for tier in in_tier_order(found.hits)},
         "finish_reasons": found.reasons,
         "hit_rate": sum(found.hits.values()) / prompt if prompt > 0 else None,
         "ttft_p50": quantile(0.5, ttft),
         "ttft_p95": quantile(0.95, ttft),
+        "num_looks": found.counts[Metric.SCRAPES],
         "is_observed": found.counts[Metric.SCRAPES] > 0,
     }
 
@@ -48,7 +52,7 @@ def _totals(period: Period, engine: str | None, model_name: str | None) -> dict[
 def _read(period: Period, engine: str | None, model_name: str | None) -> _Sums:
     metrics = (*_COUNTS, Metric.SCRAPES, Metric.HIT_TOKENS, Metric.TTFT)
     series = series_of(metrics, engine=engine, model_name=model_name)
-    found = _Sums()
+    found = _Sums(told=set(series.values_list("metric", flat=True).distinct()))
     for names, total in totals_of(series, period, "metric", "cache_tier", "detail").items():
         _sort_out(found, *names, total=total)
     return found

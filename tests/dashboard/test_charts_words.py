@@ -16,6 +16,7 @@ def totals(**changes: Any) -> dict[str, Any]:
         "computed_tokens": 500,
         "hit_tokens": {"gpu": 400, "cpu": 100},
         "requests": 10,
+        "num_looks": 360,
         "ttft_p50": 0.2,
         "ttft_p95": 1.0,
     }
@@ -83,6 +84,25 @@ def test_one_number_that_was_not_there_before_is_said_beside_it() -> None:
 
 def test_a_longer_period_before_is_named_by_its_length() -> None:
     assert comparison_note(totals(previous=None), 900).startswith("The 15 minutes before were not observed")
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "sentence"),
+    [
+        (360, 90, "Only 25.0 % as much was observed in the hour before: the two are not compared."),
+        (90, 360, "Only 25.0 % as much was observed as in the hour before: the two are not compared."),
+        (350, 360, ""),
+    ],
+)
+def test_periods_that_were_not_equally_observed_are_not_compared(now: int, before: int, sentence: str) -> None:
+    counted = totals(num_looks=now, previous=totals()["previous"] | {"num_looks": before})
+    assert comparison_note(counted, 3600) == sentence
+    assert (tile("requests", counted)["change"]["text"] == "") == bool(sentence)
+
+
+def test_what_no_engine_tells_is_a_dash_and_not_a_zero() -> None:
+    found = tile("requests", totals(requests=None))
+    assert (found["value"], found["exact"]) == ("–", "not told by these engines")
 
 
 def test_a_multiple_is_said_as_a_multiple() -> None:

@@ -150,6 +150,13 @@ def test_totals_stand_beside_the_period_before() -> None:
     assert found["previous"]["prompt_tokens"] == 100
 
 
+def test_requests_that_no_engine_tells_are_unknown_and_not_none() -> None:
+    store = _Store()
+    store.add("scrapes", START + 50, 1)
+    store.add("prompt_tokens", START + 50, 300)
+    assert totals(PERIOD)["requests"] is None
+
+
 def test_without_an_observation_there_is_no_period_before() -> None:
     _Store().add("scrapes", START, 1)
     found = totals(PERIOD)
