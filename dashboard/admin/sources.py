@@ -18,7 +18,7 @@ from dashboard.forms_sources import SourceForm
 from dashboard.models import Series, Source
 from dashboard.selectors.source_states import describe, state_of
 from dashboard.selectors.tier_states import UNKNOWN
-from dashboard.services.source_trial import try_source
+from dashboard.services.source_trial import Trial, try_source
 from dashboard.services.sources import start_over
 from dashboard.sources.adapter import HIT_TIERS
 from dashboard.zone import in_words
@@ -57,21 +57,34 @@ class SourceAdmin(admin.ModelAdmin[Source]):
             start_over(obj)
 
     def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view(self.trial_view)
-        return [path("<int:source_id>/trial/", view, name="dashboard_source_trial"), *super().get_urls()]
+        wrap = self.admin_site.admin_view
+        return [
+            path("try/", wrap(self.try_view), name="dashboard_source_try"),
+            path("<int:source_id>/trial/", wrap(self.trial_view), name="dashboard_source_trial"),
+            *super().get_urls(),
+        ]
+
+    def try_view(self, request: HttpRequest) -> HttpResponse:
+        """What the add form as it is typed would read now. A POST: this server calls another one."""
+        if request.method != "POST" or not self.has_add_permission(request):
+            raise PermissionDenied
+        return self._trial_page(request, "What it tells now", _tried(request))
 
     def trial_view(self, request: HttpRequest, source_id: int) -> HttpResponse:
         """Reads the source now. A POST only, since it makes this server call another one."""
         source = get_object_or_404(Source, pk=source_id)
         if request.method != "POST" or not self.has_change_permission(request, source):
             raise PermissionDenied
-        now = timezone.now()
+        trial = try_source(source, now=timezone.now(), connection=valkey.client())
+        return self._trial_page(request, f"What {source.name} tells now", trial, source)
+
+    def _trial_page(self, request: HttpRequest, title: str, trial: Trial, source: Source | None = None) -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),
-            "title": f"What {source.name} tells now",
+            "title": title,
             "opts": self.opts,
             "source": source,
-            "trial": try_source(source, now=now, connection=valkey.client()),
+            "trial": trial,
             "tiers": [str(tier) for tier in HIT_TIERS],
         }
         return TemplateResponse(request, "admin/dashboard/source/trial.html", context)
@@ -124,6 +137,16 @@ class SourceAdmin(admin.ModelAdmin[Source]):
     def remarks(self, source: Source) -> str:
         """What was odd about a text that could be read; why one could not is in the state."""
         return source.last_error or "none"
+
+
+def _tried(request: HttpRequest) -> Trial:
+    """Of what is typed, saved nowhere. How it will be called does not matter yet."""
+    form = SourceForm(request.POST)
+    del form.fields["name"]
+    if form.is_valid():
+        return try_source(form.instance, now=timezone.now(), connection=valkey.client())
+    problems = (problem for of_field in form.errors.values() for problem in of_field)
+    return Trial("", (), tuple(map(str, problems)))
 
 
 def _when(moment: datetime | None) -> str:

@@ -23,7 +23,16 @@ from dashboard.sources.adapter import Key, adapt
 from dashboard.sources.detection import adapter_for
 from dashboard.sources.exposition import Exposition, ExpositionError
 from dashboard.sources.http import ScrapeError
-from dashboard.sources.prometheus import MAX_POINTS, Ask, History, HistoryError, ask, check_selector, steps
+from dashboard.sources.prometheus import (
+    MAX_POINTS,
+    Ask,
+    History,
+    HistoryError,
+    ask,
+    check_selector,
+    check_server,
+    steps,
+)
 from dashboard.sources.reading import Reading, readings
 from dashboard.sources.tables import ADAPTERS
 from dashboard.sources.target import Target
@@ -80,6 +89,15 @@ def check(wanted: Backfill) -> None:
     if wanted.start_at >= wanted.end_at:
         raise ValidationError({"end_at": "The end is not after the start."})
     wanted.clean_fields(exclude=["cursor_at", "claimed_until"])
+
+
+def check_answers(wanted: Backfill, *, ask: Ask = ask) -> None:
+    """Asks the server once. Raises ValidationError where it does not answer as a Prometheus does."""
+    check(wanted)
+    try:
+        check_server(wanted.url, access_of(wanted), ask)
+    except (ScrapeError, HistoryError) as error:
+        raise ValidationError({"url": f"{error} Nothing was stored."}) from None
 
 
 def _stored(wanted: Backfill, start: datetime, end: datetime) -> Backfill:

@@ -3,6 +3,7 @@
 Knows nothing of what is in it. What goes wrong is one sentence, and never repeats a header that was sent.
 """
 
+import re
 import ssl
 import time
 import zlib
@@ -19,6 +20,7 @@ TIMEOUT = httpx.Timeout(5.0, connect=3.0)
 TOTAL_SECONDS = 10.0  # a server that trickles a byte at a time never meets the read timeout
 METRICS = "application/openmetrics-text;version=1.0.0;q=0.9,text/plain;version=0.0.4;q=0.8,*/*;q=0.1"
 _PIECE = 64 * 1024
+_NUMBER = re.compile(r"\[Errno -?\d+\] ?")
 
 
 class ScrapeError(Exception):
@@ -79,7 +81,8 @@ def _tls_context(tls: Tls) -> ssl.SSLContext:
 
 
 def _reason(error: Exception) -> str:
-    return str(error).rstrip(".") or type(error).__name__
+    """Without the system's number for it: "[Errno 111] Connection refused" says nothing more."""
+    return _NUMBER.sub("", str(error)).rstrip(".") or type(error).__name__
 
 
 def _host(url: str) -> str:

@@ -43,6 +43,16 @@ def ask(url: str, allowed: Allowed) -> str:
     return fetch(url, headers=allowed.headers, tls=allowed.tls, accept="application/json")
 
 
+def check_server(url: str, allowed: Allowed, ask: Ask = ask) -> None:
+    """Raises ScrapeError or HistoryError unless something that speaks Prometheus' API answers there."""
+    try:
+        is_well = json.loads(ask(f"{url.rstrip('/')}/api/v1/query?query=1", allowed))["status"] == "success"
+    except (LookupError, TypeError, ValueError, RecursionError):
+        is_well = False
+    if not is_well:
+        raise HistoryError("What answers there is no Prometheus; expected its address without a path, like the page's.")
+
+
 def check_selector(text: str) -> str:
     """The matchers without braces. Raises HistoryError unless they choose by labels and leave the names to us."""
     match = _SELECTOR.fullmatch(text.strip())

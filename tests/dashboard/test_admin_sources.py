@@ -184,6 +184,22 @@ def test_reading_a_source_now_shows_what_is_made_of_it_and_records_nothing(
     assert not Series.objects.exists()
 
 
+def test_a_source_is_tried_before_it_is_saved(admin: Client, valkey: str, vllm: str) -> None:
+    assert 'formaction="/admin/dashboard/source/try/"' in admin.get(f"{LIST}add/").content.decode()
+    typed = {"kind": "auto", "url": f"{vllm}/metrics", "interval_seconds": "10"}
+    page = admin.post(f"{LIST}try/", typed).content.decode()
+    assert "Read as <b>vLLM 0.32 or newer</b>" in page
+    assert "Enter the metrics address" in admin.post(f"{LIST}try/", {**typed, "url": "gpu-7"}).content.decode()
+    assert "Connection refused" in admin.post(f"{LIST}try/", {**typed, "url": "http://127.0.0.1:1/"}).content.decode()
+    assert not Source.objects.exists()
+
+
+def test_trying_a_source_before_it_is_saved_needs_a_post_and_the_right_to_add_one(admin: Client) -> None:
+    assert admin.get(f"{LIST}try/").status_code == 403
+    admin.force_login(User.objects.create_user("grace", is_staff=True))
+    assert admin.post(f"{LIST}try/", {"kind": "auto"}).status_code == 403
+
+
 def test_a_source_that_does_not_answer_says_so_in_a_sentence(admin: Client, valkey: str, vllm: str) -> None:
     source = Source.objects.create(name="prod", url=f"{vllm}/nothing")
     assert "127.0.0.1 answered 404; expected 200 and a text." in trial(admin, source)

@@ -27,6 +27,7 @@ from dashboard.sources.http import ScrapeError
 from dashboard.sources.prometheus import HistoryError, ask, check_selector
 from dashboard.sources.target import Allowed, Tls
 from dashboard.tasks import backfill_due
+from tests.dashboard.serving import Answer, serving
 from tests.dashboard.told import stored
 from tests.e2e.stack import free_port
 
@@ -367,8 +368,26 @@ def test_the_command_names_what_is_wrong() -> None:
     with pytest.raises(CommandError, match="There is no source “prod”"):
         call_command("backfill", "prod", "http://prometheus:9090")
     source()
-    with pytest.raises(CommandError, match=r"could not be read.*The worker goes on with it"):
+    with pytest.raises(CommandError, match=r"^127.0.0.1 could not be read: Connection refused. Nothing was stored.$"):
         call_command("backfill", "prod", "http://127.0.0.1:1", "--days", "1")
+    assert not Backfill.objects.exists()
+
+
+def test_the_command_refuses_an_address_that_is_no_prometheus() -> None:
+    source()
+    with serving(lambda path: Answer("<html></html>")) as server, pytest.raises(CommandError, match="is no Prometheus"):
+        call_command("backfill", "prod", server.url, "--days", "1")
+    assert not Backfill.objects.exists()
+
+
+def test_the_command_says_what_to_check_where_nothing_matches() -> None:
+    source()
+    empty = '{"status": "success", "data": {"resultType": "matrix", "result": []}}'
+    wrong = '{instance="gpu-8:8000"}'
+    with serving(lambda path: Answer(empty)) as server, pytest.raises(CommandError) as error:
+        call_command("backfill", "prod", server.url, "--days", "0.05", "--selector", wrong)
+    assert str(error.value).startswith("Nothing was imported: ")
+    assert all(hint in str(error.value) for hint in (wrong, "--selector", "--days"))
 
 
 def test_asking_a_server_that_redirects_is_an_error() -> None:

@@ -234,9 +234,11 @@ def test_a_mapping_that_is_used_is_not_deleted(admin: Client) -> None:
     assert Mapping.objects.exists()
 
 
-def test_the_command_adds_a_source_by_the_name_of_its_mapping() -> None:
+def test_the_command_adds_a_source_by_the_name_of_its_mapping(capsys: pytest.CaptureFixture[str]) -> None:
     saved()
     call_command("addsource", "prod", "http://127.0.0.1:1/metrics", "--kind", "mapping", "--mapping", "acme")
     assert str(Source.objects.get().mapping) == "acme"
+    told = "Nothing can be read there yet: 127.0.0.1 could not be read: Connection refused."
+    assert capsys.readouterr().out == f"prod is scraped every 10 s. {told}\n"
     with pytest.raises(CommandError, match="There is no mapping “other”"):
         call_command("addsource", "two", "http://127.0.0.1:1/metrics", "--kind", "mapping", "--mapping", "other")

@@ -90,8 +90,9 @@ def test_an_engine_that_is_not_there_is_told_in_a_sentence(url: str) -> None:
 
 @pytest.mark.usefixtures("valkey")
 @pytest.mark.django_db
-def test_a_real_engine_is_watched_from_its_first_scrape_on(engine_url: str) -> None:
+def test_a_real_engine_is_watched_from_its_first_scrape_on(engine_url: str, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("addsource", "prod", f"{engine_url}/metrics", "--interval", "5")
+    assert capsys.readouterr().out == "prod is scraped every 5 s.\n"
     source = Source.objects.get(name="prod")
     assert record(source.pk, now=timezone.now(), connection=valkey.client())
     source.refresh_from_db()

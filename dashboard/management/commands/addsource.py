@@ -7,7 +7,9 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from dashboard import valkey
 from dashboard.models import Mapping, Source
+from dashboard.services.source_trial import try_source
 from dashboard.services.sources import add_source
 from dashboard.sources.tables import ADAPTERS
 
@@ -22,7 +24,9 @@ class Command(BaseCommand):
         parser.add_argument("url", help="Where its metrics text is, like http://gpu-7:8000/metrics.")
         parser.add_argument("--kind", default=Source.Kind.AUTO.value, choices=_KINDS)
         parser.add_argument("--mapping", default="", help="The mapping to read it by, for the kind mapping.")
-        parser.add_argument("--interval", type=int, default=10, help="Seconds between two scrapes.")
+        parser.add_argument(
+            "--interval", type=int, default=10, help="Seconds between two scrapes (default: %(default)s)."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -36,7 +40,15 @@ class Command(BaseCommand):
             )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
-        self.stdout.write(f"{source.name} is scraped every {source.interval_seconds} s.")
+        self.stdout.write(f"{source.name} is scraped every {source.interval_seconds} s. {_told_now(source)}".strip())
+
+
+def _told_now(source: Source) -> str:
+    """Where nothing can be read there yet, why; "" where an engine answers."""
+    trial = try_source(source, now=timezone.now(), connection=valkey.client())
+    if trial.engines:
+        return ""
+    return " ".join(["Nothing can be read there yet:", *(trial.problems or ["no engine is told."])])
 
 
 def _mapping(name: str) -> Mapping | None:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from dashboard.models import Backfill, Source
-from dashboard.services.backfill import advance, plan
+from dashboard.services.backfill import advance, check_answers, plan
 
 
 class Command(BaseCommand):
@@ -21,9 +21,11 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("source", help="The name of a source.")
         parser.add_argument("url", help="The Prometheus, like http://prometheus:9090. Its token: PROMETHEUS_TOKEN.")
-        parser.add_argument("--days", type=float, default=30, help="How far back.")
+        parser.add_argument("--days", type=float, default=30, help="How far back (default: %(default)s).")
         parser.add_argument("--selector", default="", help="Which series are its; by default those of its host:port.")
-        parser.add_argument("--step", type=int, default=60, help="Seconds between two looks, 10 to 3600.")
+        parser.add_argument(
+            "--step", type=int, default=60, help="Seconds between two looks, 10 to 3600 (default: %(default)s)."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         now = timezone.now()
@@ -40,10 +42,13 @@ class Command(BaseCommand):
             token=os.environ.get("PROMETHEUS_TOKEN", ""),
         )
         try:
+            check_answers(wanted)
             planned = plan(wanted, now=now)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         num_samples = sum(self._imported(backfill) for backfill in planned)
+        if planned and not num_samples:
+            raise CommandError(_nothing(wanted))
         self.stdout.write(f"{num_samples:,} samples were imported." if planned else "All of it is there already.")
 
     def _imported(self, backfill: Backfill) -> int:
@@ -55,3 +60,11 @@ class Command(BaseCommand):
                     raise CommandError(f"{backfill.last_error or 'A worker is on it.'} The worker goes on with it.")
                 bar.update(100 * backfill.share - bar.n)
         return backfill.num_samples
+
+
+def _nothing(wanted: Backfill) -> str:
+    return (
+        f"Nothing was imported: {wanted.url} has no series of this engine where {wanted.selector} since "
+        f"{wanted.start_at:%Y-%m-%d %H:%M} UTC. Check the labels there (--selector), how far back it keeps them "
+        f"(--days), and whether “{wanted.source}” is of the right kind."
+    )
