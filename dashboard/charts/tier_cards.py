@@ -4,7 +4,7 @@ from typing import Any
 
 from dashboard.charts import words
 from dashboard.charts.palette import LOOKS
-from dashboard.charts.tier_verdicts import prefill_rate, verdict_of
+from dashboard.charts.tier_verdicts import MIN_LOADS, prefill_rate, verdict_of
 from dashboard.selectors.tier_costs import Costs, TierCost
 from dashboard.sizes import format_size
 
@@ -68,6 +68,8 @@ def _hit(tier: TierCost) -> tuple[str, str]:
     if tier.load_seconds_a_token is None:
         return ("–", NOT_TOLD) if tier.loaded_blocks is None else ("–", "no loads in this period")
     a_block = f"p50 {words.duration(tier.load_p50)}, p95 {words.duration(tier.load_p95)} a block"
+    if (tier.loaded_blocks or 0) < MIN_LOADS:
+        a_block = "too few for percentiles"
     return f"{words.duration(1000 * tier.load_seconds_a_token)} / 1,000 tokens", a_block
 
 

@@ -52,7 +52,7 @@ def _judge(tier: TierCost, costs: Costs) -> tuple[Kind, str]:
     if not (tier.loaded_blocks or tier.stored_blocks or tier.hit_tokens):
         return Kind.UNUSED, "Nothing was stored here or read from here in this period."
     if not tier.loaded_blocks and tier.stored_blocks >= MIN_LOADS:
-        return Kind.COSTS, _stores_without_loads(tier)
+        return _stores_without_loads(tier)
     if tier.loaded_blocks < MIN_LOADS:
         loads = f"{tier.loaded_blocks} {'load' if tier.loaded_blocks == 1 else 'loads'}"
         return (
@@ -87,11 +87,14 @@ def _judge_loads(tier: TierCost, costs: Costs) -> tuple[Kind, str]:
     )
 
 
-def _stores_without_loads(tier: TierCost) -> str:
+def _stores_without_loads(tier: TierCost) -> tuple[Kind, str]:
+    """While nothing has left to make room, all of it may still be read."""
     size = format_size(tier.stored_bytes or 0)
-    return (
-        f"Stores without loads: {tier.stored_blocks:,} blocks ({size}) were copied here in "
-        f"{words.duration(tier.store_seconds)} and none was read again. If a longer period says the same, give its "
+    copied = f"{tier.stored_blocks:,} blocks ({size}) were copied here in {words.duration(tier.store_seconds)}"
+    if not (tier.num_evicted or {}).get("capacity"):
+        return Kind.UNKNOWN, f"{copied} and none was read yet; none had to make room yet either: too early to judge."
+    return Kind.COSTS, (
+        f"Stores without loads: {copied} and none was read again. If a longer period says the same, give its "
         "room to another tier or switch it off (size 0)."
     )
 

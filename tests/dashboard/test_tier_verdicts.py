@@ -53,6 +53,19 @@ def test_stores_without_loads_do_not_pay() -> None:
     assert "switch it off (size 0)" in verdict.sentences[0]
 
 
+def test_a_tier_that_has_let_nothing_go_yet_is_not_condemned_for_reads_that_may_come() -> None:
+    verdict = judged(
+        loaded_blocks=0,
+        loaded_tokens=0,
+        load_seconds=0.0,
+        hit_tokens=0,
+        saved_seconds=None,
+        num_evicted={"capacity": 0},
+    )
+    assert verdict.kind is Kind.UNKNOWN
+    assert verdict.sentences[0].endswith("none had to make room yet either: too early to judge.")
+
+
 def test_loads_that_are_slower_than_computing_do_not_pay() -> None:
     verdict = judged(load_seconds=48.0, saved_seconds=-16.0)
     assert verdict.kind is Kind.COSTS
