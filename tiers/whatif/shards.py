@@ -19,7 +19,7 @@ from tiers.whatif.stack import NEVER, add, count_before
 
 # Keys are sampled whose upper 32 bits are less than the threshold; this one samples all.
 ALL = 1 << 32
-# 7.3 MB. Up to two million tokens in blocks of 16 everything is there, and the answer exact.
+# 7 MiB. Up to two million tokens in blocks of 16 everything is there, and the answer exact.
 MAX_BLOCKS = 1 << 17
 # Deeper than any block lies.
 ANY_DEPTH = 1 << 62
