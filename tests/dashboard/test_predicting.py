@@ -8,7 +8,7 @@ import pytest
 from dashboard.advising import front_of
 from dashboard.charts.advice import advice_rows
 from dashboard.charts.what_if import curve_figure, frontier_figure, split_figure
-from dashboard.charts.what_if_words import exact_tokens, how_sampled, margins, next_gib, notes
+from dashboard.charts.what_if_words import EXACT_BLOCKS, exact_tokens, how_sampled, margins, next_gib, notes
 from dashboard.predicting import GIB, Predictor
 from dashboard.selectors.prices import PriceList
 from dashboard.selectors.reuse import ReuseCurve
@@ -125,6 +125,12 @@ def test_how_far_sampling_leaves_it_open_is_said_for_what_lies_below_the_newest_
     )
     assert "± 4.9 points" in how_sampled(sampled, points)
     assert "does not tell" in how_sampled(replace(CURVE, sample_rate=None), points)
+
+
+def test_what_is_counted_exactly_is_what_the_engine_keeps_whole() -> None:
+    from tiers.whatif.shards import MAX_BLOCKS
+
+    assert EXACT_BLOCKS == MAX_BLOCKS // 2
 
 
 # -- advice -----------------------------------------------------------------------------------------------------------
