@@ -11,6 +11,7 @@ from dashboard.sizes import format_size
 
 _LINE = "#5668bf"
 _DIGITS = 5
+_BEYOND = 4
 _TICK_RATIO = 8  # three doublings: 512 tokens to 100 million are six ticks
 Point = tuple[int, float]  # capacity in tokens, hit rate
 
@@ -38,8 +39,7 @@ def curve_figure(
         "hovertext": hover,
         "line": {"color": _LINE, "width": 2},
     }
-    ends = [end for end in (*today.values(), *chosen.values()) if end > 0]
-    low, high = min([*x, *ends], default=1), max([*x, *ends], default=10)
+    low, high = _shown(points, [*today.values(), *chosen.values()])
     moved = {tier: end for tier, end in chosen.items() if end != today.get(tier)}
     layout = {
         "xaxis": {"type": "log", "range": [log10(low / 1.3), log10(high * 1.3)], **_ticks(low, high, bytes_a_token)},
@@ -51,6 +51,14 @@ def curve_figure(
         "annotations": list(_labels(today)),
     }
     return {"data": [*_band(x, band), curve], "layout": layout}
+
+
+def _shown(points: Sequence[Point], ends: Sequence[int]) -> tuple[int, int]:
+    """From the smallest capacity to a little beyond the last tier's end and the last hit; all is flat after that."""
+    highest = points[-1][1] if points else 0.0
+    last_hit = next((capacity for capacity, rate in points if rate >= highest), 1)
+    low = min([points[0][0] if points else 1, *ends])
+    return low, _BEYOND * max([last_hit, *ends, 2 * low])
 
 
 def split_figure(splits: Mapping[str, Mapping[str, float]]) -> Figure:

@@ -97,13 +97,14 @@ def how_sampled(curve: ReuseCurve, points: Sequence[tuple[int, float]]) -> str:
     )
 
 
-def notes(predictor: Predictor) -> list[dict[str, str]]:
+def notes(predictor: Predictor, sizes: Sizes) -> list[dict[str, str]]:
     """[{"kind": "measured" | "predicted" | "assumed", "text"}]"""
     measured = predictor.measured
     told = [
         ("measured", _measured(predictor)),
         ("predicted", _predicted(measured)),
         ("predicted", how_sampled(measured.curve, predictor.points)),
+        *(("predicted", sentence) for sentence in _only_copies(predictor, sizes)),
         *(("assumed", sentence) for sentence in _assumed(predictor)),
     ]
     return [{"kind": kind, "text": text} for kind, text in told]
@@ -133,6 +134,16 @@ def _predicted(measured: Measured) -> str:
         f"From {words.count(total)} prompt tokens{part}, each counted by the smallest LRU cache that would have served "
         "it; between two counted sizes the curve is a straight line."
     )
+
+
+def _only_copies(predictor: Predictor, sizes: Sizes) -> Iterator[str]:
+    """Tiers that have no part of the stack for themselves."""
+    for tier, (start, end) in zip(predictor.tiers, predictor.stretches(sizes), strict=True):
+        if sizes[tier.tier] and start == end:
+            yield (
+                f"{LOOKS[tier.tier].label} gets copies and is no larger than the faster tiers together: all it holds "
+                "lies there, too, so that it serves nothing (but after a restart, and to other engines)."
+            )
 
 
 def _assumed(predictor: Predictor) -> Iterator[str]:

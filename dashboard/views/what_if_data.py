@@ -14,7 +14,7 @@ from dashboard.predicting import Outcome, Predictor
 from dashboard.selectors.engines import fleet
 from dashboard.selectors.marks import size_changes
 from dashboard.selectors.tier_sizes import TierSize
-from dashboard.sizes import exact_size, parse_size
+from dashboard.sizes import exact_size, format_size, parse_size
 from dashboard.views.answers import json_view
 from dashboard.views.chart_data import period_of
 from dashboard.views.now import state_now
@@ -82,7 +82,7 @@ def _prediction(found: Asked, sizes: dict[str, int]) -> dict[str, Any]:
             "split": split_figure({"measured": measured.hit, "predicted": outcome.hit}),
         },
         "rows": outcome_rows(measured, at_today, outcome, is_today=sizes == predictor.today),
-        "notes": what_if_words.notes(predictor) + _changes(found),
+        "notes": what_if_words.notes(predictor, sizes) + _changes(found),
         "prices_text": prices_text(predictor),
         "is_today": sizes == predictor.today,
         "apply_url": apply_url(found, sizes),
@@ -90,9 +90,9 @@ def _prediction(found: Asked, sizes: dict[str, int]) -> dict[str, Any]:
 
 
 def _ends(predictor: Predictor, sizes: dict[str, int]) -> dict[str, int]:
-    """How deep each tier with a size reaches."""
+    """How deep each tier reaches that has a part of the stack."""
     stretches = zip(predictor.tiers, predictor.stretches(sizes), strict=True)
-    return {tier.tier: end for tier, (_, end) in stretches if sizes[tier.tier]}
+    return {tier.tier: end for tier, (start, end) in stretches if start < end}
 
 
 def _numbers(outcome: Outcome) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def _tier(tier: TierSize, predictor: Predictor, sizes: dict[str, int], outcome: 
         "size": exact_size(num_bytes),
         "tokens_text": what_if_words.size_text(tier, num_bytes),
         "today_bytes": tier.num_bytes,
-        "today_size": exact_size(tier.num_bytes),
+        "today_size": format_size(tier.num_bytes),
         "least_bytes": least,
         "most_bytes": most,
         "limit_text": what_if_words.limit_text(tier, num_bytes),

@@ -60,14 +60,14 @@ def test_a_tier_from_which_no_load_was_measured_promises_nothing() -> None:
     assert outcome.hit["disk"] == pytest.approx(0.3)
     assert outcome.ttft_seconds == pytest.approx(0.3)
     with_disk = replace(made, tiers=(*TIERS[:2], replace(TIERS[2], num_bytes=4 * GIB)))
-    assert any("No load from disk was measured" in note["text"] for note in notes(with_disk))
+    assert any("No load from disk was measured" in note["text"] for note in notes(with_disk, with_disk.today))
 
 
 @pytest.mark.parametrize("changes", [{"mean_ttft_seconds": None}, {"costs": costs(prefill_seconds=None)}, {"ttft": {}}])
 def test_without_what_it_is_made_of_there_is_no_mean(changes: dict[str, Any]) -> None:
     made = predictor(**changes)
     assert made.predict(made.today).ttft_seconds is None
-    assert notes(made)
+    assert notes(made, made.today)
 
 
 def test_the_p95_stays_while_enough_requests_read_nothing() -> None:
@@ -109,6 +109,15 @@ def test_the_next_gib_says_what_it_brings() -> None:
     assert "would bring nothing" in next_gib(TIERS[1], made, full, made.predict(full))
     small = {"gpu": 0, "cpu": 16 * GIB, "disk": 0}
     assert "from here instead of from another tier" in next_gib(TIERS[0], made, small, made.predict(small))
+
+
+def test_a_tier_that_holds_only_copies_is_said_to_serve_nothing() -> None:
+    made = predictor()
+    copies = replace(TIERS[1], num_bytes=GIB // 2, modes={"write_mode": "write_through"})
+    made = replace(made, tiers=(TIERS[0], copies, TIERS[2]))
+    assert made.hit(made.today)["cpu"] == 0
+    assert any("cpu gets copies and is no larger" in note["text"] for note in notes(made, made.today))
+    assert not any("gets copies" in note["text"] for note in notes(predictor(), predictor().today))
 
 
 def test_how_far_sampling_leaves_it_open_is_said_for_what_lies_below_the_newest_blocks() -> None:
@@ -177,6 +186,15 @@ def test_the_curve_marks_where_tiers_reach_and_where_they_would() -> None:
         ("gpu chosen", 1_024),
     ]
     assert figure["layout"]["xaxis"]["ticktext"][0] == "512<br>512 MiB"
+
+
+def test_the_curve_is_shown_as_far_as_tiers_reach_and_anything_hits() -> None:
+    points = [(16, 0.0), (1_024, 0.4), (4_096, 0.5), (2**28, 0.5)]
+    figure = curve_figure(points, 2**20, {"gpu": 512}, {"gpu": 512})
+    assert figure["data"][-1]["x"] == [16, 1_024, 4_096, 2**28]
+    low, high = (10**edge for edge in figure["layout"]["xaxis"]["range"])
+    assert low < 16
+    assert 4 * 4_096 < high < 2**16
 
 
 def test_the_split_s_bars_add_up_to_all_prompt_tokens() -> None:
