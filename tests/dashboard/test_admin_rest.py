@@ -160,6 +160,14 @@ def test_the_request_log_shows_tokens_by_tier_and_can_be_filtered(admin: Client,
     assert "r-1" in admin.get("/admin/dashboard/requestlog/?q=r-1").content.decode()
 
 
+def test_the_list_of_requests_tells_times_as_pages_do_and_long_ids_by_their_end(
+    admin: Client, request_log: RequestLog
+) -> None:
+    RequestLog.objects.update(ttft_seconds=1.501, request_id=f"chatcmpl-{'0' * 24}1234abcd", prompt_tokens=1100)
+    page = admin.get("/admin/dashboard/requestlog/").content.decode()
+    assert all(cell in page for cell in (">1.5 s<", f'title="chatcmpl-{"0" * 24}1234abcd">…1234abcd<', ">1,100<"))
+
+
 @pytest.mark.parametrize("model", ["requestlog", "tierchange", "series"])
 def test_what_was_recorded_is_read_only_even_for_a_superuser(
     admin: Client, request_log: RequestLog, model: str
