@@ -108,6 +108,20 @@ def test_the_stored_series_are_the_truth_at_every_resolution(
     assert stored() == dict.fromkeys((10, 60, 3600, 86400), expected)
 
 
+def test_the_stored_reuse_curve_has_every_prompt_token_and_those_that_came_again(
+    stack: Stack, told: list[Any], total: Counter[str]
+) -> None:
+    query = """
+        SELECT resolution, detail = '+Inf', sum(value) FROM dashboard_bucket b
+        JOIN dashboard_series s ON s.id = b.series_id
+        WHERE metric = 'reuse_tokens' GROUP BY 1, 2 ORDER BY 1, 2"""
+    stack.wait_until(lambda: sum(row[2] for row in rows(stack, query)) == 4 * total.total(), "recorded by capacity", 40)
+    by_resolution = [rows(stack, query)[place : place + 2] for place in (0, 2, 4, 6)]
+    hits, never = by_resolution[0][0][2], by_resolution[0][1][2]
+    assert all((found[0][2], found[1][2]) == (hits, never) for found in by_resolution)
+    assert hits >= total.total() - total["computed"], "a cache without limit hits no less"
+
+
 def test_the_stored_tokens_by_tenant_are_the_truth(stack: Stack, told: list[Any], total: Counter[str]) -> None:
     query = """
         SELECT metric, cache_tier, detail, sum(value) FROM dashboard_bucket b
