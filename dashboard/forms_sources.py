@@ -90,6 +90,8 @@ def _origin(url: str) -> tuple[str, str]:
 
 
 class SourceForm(AccessForm):
+    refusal = ""  # of the address, where somebody asked it: `asked` calls another server, `clean` never does
+
     class Meta:
         model = Source
         fields = ["name", "kind", "mapping", "url", "interval_seconds", "is_enabled", *_TLS]
@@ -112,15 +114,25 @@ class SourceForm(AccessForm):
             self._check(data)
         return data
 
+    def asked(self) -> str:
+        """Why a new address is refused; "" where it is not. Takes as long as a scrape. Valid forms only."""
+        if "url" not in self.changed_data:
+            return ""
+        try:
+            check_not_ours(target_of(self.wanted), fetch_target)
+        except forms.ValidationError as error:
+            return " ".join(error.messages)
+        return ""
+
     def _check(self, data: dict[str, Any]) -> None:
-        wanted = Source(**{name: data[name] for name in ("url", "kind", "mapping", *_TLS)})
+        if self.refusal:
+            self.add_error("url", self.refusal)
+        wanted = self.wanted = Source(**{name: data[name] for name in ("url", "kind", "mapping", *_TLS)})
         wanted.token, wanted.headers = self.instance.token, self.instance.headers
         try:
             check_url(wanted.url)
             check_mapping(wanted.kind, wanted.mapping)
             self.take_secrets(wanted, self.initial.get("url", ""), wanted.url)
-            if "url" in self.changed_data:
-                check_not_ours(target_of(wanted), fetch_target)
             self.instance.token, self.instance.headers = wanted.token, wanted.headers
         except forms.ValidationError as error:
             self.add_error(None, error)

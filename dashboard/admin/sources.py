@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -50,6 +51,32 @@ class SourceAdmin(admin.ModelAdmin[Source]):
         typed = [name for name in _TYPED if name not in _OF_WATCHED or obj.kind != Source.Kind.EMBEDDED]
         health = ("How it goes", {"fields": _HEALTH})
         return [(None, {"fields": typed}), *([access] if "url" in typed else []), health]
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        """Asks a new address before Django's transaction begins: a slow server would hold SQLite's one writer."""
+        if request.method == "POST":
+            request.refusal = self._asked(request, object_id)  # type: ignore[attr-defined]
+        return super().changeform_view(request, object_id, form_url, extra_context)
+
+    def _asked(self, request: HttpRequest, object_id: str | None) -> str:
+        source = self.get_object(request, unquote(object_id)) if object_id else None
+        is_change = source is not None
+        may = self.has_change_permission(request, source) if object_id else self.has_add_permission(request)
+        if not may or (object_id and not is_change):
+            return ""  # Django's own view refuses it
+        form = super().get_form(request, source, change=is_change)(request.POST, instance=source)
+        return form.asked() if form.is_valid() else ""
+
+    def get_form(self, request: HttpRequest, obj: Source | None = None, change: bool = False, **kwargs: Any) -> Any:
+        form = super().get_form(request, obj, change=change, **kwargs)  # a class of this request's own
+        form.refusal = getattr(request, "refusal", "")
+        return form
 
     def save_model(self, request: HttpRequest, obj: Source, form: SourceForm, change: bool) -> None:
         super().save_model(request, obj, form, change)
