@@ -70,11 +70,11 @@ class SourceAdmin(admin.ModelAdmin[Source]):
         may = self.has_change_permission(request, source) if object_id else self.has_add_permission(request)
         if not may or (object_id and not is_change):
             return ""  # Django's own view refuses it
-        form = super().get_form(request, source, change=is_change)(request.POST, instance=source)
+        form = self.get_form(request, source, change=is_change)(request.POST, instance=source)
         return form.asked() if form.is_valid() else ""
 
     def get_form(self, request: HttpRequest, obj: Source | None = None, change: bool = False, **kwargs: Any) -> Any:
-        form = super().get_form(request, obj, change=change, **kwargs)  # a class of this request's own
+        form: Any = super().get_form(request, obj, change=change, **kwargs)  # a class of this request's own
         form.refusal = getattr(request, "refusal", "")
         return form
 

@@ -1,13 +1,16 @@
-"""Fetches a text over HTTP: with timeouts, size limits before and after decompression, and no redirects.
+"""Fetches a text over HTTP: within a time for all of it, size limits before and after decompression, and no redirects.
 
 Knows nothing of what is in it. What goes wrong is one sentence, and never repeats a header that was sent.
 """
 
+import asyncio
+import os
 import re
 import ssl
-import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from errno import errorcode
 from functools import lru_cache
 from urllib.parse import urlsplit
 
@@ -17,7 +20,8 @@ from dashboard.sources.exposition import MAX_BYTES
 from dashboard.sources.target import Target, Tls
 
 TIMEOUT = httpx.Timeout(5.0, connect=3.0)
-TOTAL_SECONDS = 10.0  # a server that trickles a byte at a time never meets the read timeout
+# A server that trickles its name, its certificate, headers or text never meets the read timeout.
+TOTAL_SECONDS = 10.0
 METRICS = "application/openmetrics-text;version=1.0.0;q=0.9,text/plain;version=0.0.4;q=0.8,*/*;q=0.1"
 _PIECE = 64 * 1024
 _NUMBER = re.compile(r"\[Errno -?\d+\] ?")
@@ -27,33 +31,48 @@ class ScrapeError(Exception):
     """The text could not be fetched; the message is one sentence for a person."""
 
 
-def fetch(
-    url: str,
-    *,
-    headers: Mapping[str, str] | None = None,
-    tls: Tls | None = None,
-    accept: str = METRICS,
-    transport: httpx.BaseTransport | None = None,
-    clock: Callable[[], float] = time.monotonic,
-) -> str:
-    """The text at `url`. Raises ScrapeError."""
+def fetch(url: str, *, headers: Mapping[str, str] | None = None, tls: Tls | None = None, accept: str = METRICS) -> str:
+    """The text at `url`, within TOTAL_SECONDS. Raises ScrapeError. Not to be called where an event loop runs."""
     host = _host(url)
     sent = {"Accept": accept, "Accept-Encoding": "gzip", "User-Agent": "tierscope", **(headers or {})}
     try:
-        with (
-            httpx.Client(
-                timeout=TIMEOUT, follow_redirects=False, transport=transport, trust_env=False, verify=_context(url, tls)
-            ) as client,
-            client.stream("GET", url, headers=sent) as response,
-        ):
-            _check_status(response, host)
-            return _bounded(response, host, clock() + TOTAL_SECONDS, clock)
-    except httpx.TimeoutException:
-        raise ScrapeError(f"{host} did not answer within {TIMEOUT.read:g} s.") from None
+        with asyncio.Runner(loop_factory=_loop) as runner:
+            return runner.run(_fetched(url, host, sent, _context(url, tls)))
+    except TimeoutError:
+        raise ScrapeError(f"{host} was still answering after {TOTAL_SECONDS:g} s.") from None
+    except httpx.TimeoutException as error:
+        seconds = TIMEOUT.connect if isinstance(error, httpx.ConnectTimeout) else TIMEOUT.read
+        raise ScrapeError(f"{host} did not answer within {seconds:g} s.") from None
+    except httpx.LocalProtocolError:  # its words would repeat the header
+        raise ScrapeError(f"{host} could not be asked; is a header odd?") from None
     except (httpx.HTTPError, httpx.InvalidURL, zlib.error) as error:
         raise ScrapeError(f"{host} could not be read: {_reason(error)}.") from None
     except (UnicodeError, ValueError) as error:
         raise ScrapeError(f"{host} could not be asked: {type(error).__name__}; is a header odd?") from None
+
+
+async def _fetched(url: str, host: str, sent: Mapping[str, str], context: ssl.SSLContext) -> str:
+    """Of what can wait, only an event loop ends all of it at one moment: names, TLS, headers, 1xx answers, the text."""
+    async with (
+        asyncio.timeout(TOTAL_SECONDS),
+        httpx.AsyncClient(timeout=TIMEOUT, follow_redirects=False, trust_env=False, verify=context) as client,
+        client.stream("GET", url, headers=sent) as response,
+    ):
+        _check_status(response, host)
+        return await _bounded(response, host)
+
+
+class _Resolver(ThreadPoolExecutor):
+    """Where names are looked up. A look-up cannot be ended, and nobody waits for one that was given up."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        super().shutdown(wait=False, cancel_futures=True)
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    loop.set_default_executor(_Resolver(1))
+    return loop
 
 
 def fetch_target(target: Target) -> str:
@@ -80,8 +99,15 @@ def _tls_context(tls: Tls) -> ssl.SSLContext:
     return context
 
 
-def _reason(error: Exception) -> str:
-    """Without the system's number for it: "[Errno 111] Connection refused" says nothing more."""
+def _reason(error: BaseException) -> str:
+    """The innermost cause has the words: "Connection refused", where the outer ones say that no attempt went well.
+
+    Without the system's number for it, which says nothing more.
+    """
+    while cause := error.__cause__ or error.__context__:
+        error = cause
+    if isinstance(error, OSError) and error.errno and error.errno in errorcode and not isinstance(error, ssl.SSLError):
+        return os.strerror(error.errno)
     return _NUMBER.sub("", str(error)).rstrip(".") or type(error).__name__
 
 
@@ -101,27 +127,26 @@ def _check_status(response: httpx.Response, host: str) -> None:
         raise ScrapeError(f"{host} answered {response.status_code}; expected 200 and a text.")
 
 
-def _bounded(response: httpx.Response, host: str, deadline: float, clock: Callable[[], float]) -> str:
+async def _bounded(response: httpx.Response, host: str) -> str:
     received = bytearray()
-    for piece in _decoded(response, host):
+    async for piece in _decoded(response, host):
         received += piece
         if len(received) > MAX_BYTES:
             raise ScrapeError(f"{host} sent more than {MAX_BYTES // 2**20} MiB, the most that is read.")
-        if clock() > deadline:
-            raise ScrapeError(f"{host} was still sending after {TOTAL_SECONDS:g} s.")
     return received.decode("utf-8", errors="replace")
 
 
-def _decoded(response: httpx.Response, host: str) -> Iterable[bytes]:
+async def _decoded(response: httpx.Response, host: str) -> AsyncIterator[bytes]:
     """Unpacked in pieces: a few kilobytes can hold gigabytes, and must not before anybody counts."""
     encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding in ("", "identity"):
-        yield from response.iter_raw(_PIECE)
+        async for piece in response.aiter_raw(_PIECE):
+            yield piece
         return
     if encoding not in ("gzip", "x-gzip"):
         raise ScrapeError(f"{host} answered packed as {encoding[:40]}; expected gzip or plain text.")
     unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    for packed in response.iter_raw(_PIECE):
+    async for packed in response.aiter_raw(_PIECE):
         rest = packed
         while rest:
             yield unpacker.decompress(rest, _PIECE)

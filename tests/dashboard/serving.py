@@ -1,10 +1,11 @@
 """A real HTTP server on a port of its own that answers what a test says, and remembers what it was sent."""
 
+import socket
 import ssl
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -60,6 +61,29 @@ def serving(answer: Callable[[str], Answer], *, certificate: Path | None = None)
     finally:
         server.shutdown()
         server.server_close()
+
+
+@contextmanager
+def trickling(first: bytes, then: bytes, *, every_seconds: float = 0.02) -> Iterator[int]:
+    """A port where whoever connects is sent `first`, and `then` again and again."""
+    is_over = threading.Event()
+
+    def send(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.sendall(first)
+            while not is_over.wait(every_seconds):
+                connection.sendall(then)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=send, args=(listening.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=accept, daemon=True).start()
+        yield listening.getsockname()[1]
+        is_over.set()
+        listening.shutdown(socket.SHUT_RDWR)
 
 
 def self_signed(folder: Path) -> Path:

@@ -2,7 +2,7 @@
 
 import gzip
 import shutil
-import time
+import threading
 import zlib
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from dashboard.sources import http
 from dashboard.sources.headers import MAX_HEADERS, parse_headers
 from dashboard.sources.http import ScrapeError, fetch, fetch_target
 from dashboard.sources.target import Target, Tls
-from tests.dashboard.serving import Answer, self_signed, serving
+from tests.dashboard.serving import Answer, self_signed, serving, trickling
 
 TEXT = "".join(f'vllm:prompt_tokens_total{{engine="{number}"}} {number}\n' for number in range(5000))
 GZIP = {"Content-Encoding": "gzip"}
@@ -151,13 +151,45 @@ def test_what_is_no_header_is_refused_by_its_line_and_not_repeated(text: str, se
     assert "secret" not in str(raised.value)
 
 
-def test_a_server_that_trickles_is_given_up_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "first", "then"),
+    [
+        ("http", OK, b"X-More: a\r\n"),
+        ("http", b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+        ("http", b"", b"HTTP/1.1 103 Early Hints\r\n\r\n" * 1000),
+        ("http", CHUNKED, b"1\r\na\r\n"),
+        ("http", CHUNKED + b"1;", b"a"),
+        ("http", OK + b"Content-Encoding: gzip\r\n\r\n" + gzip.compress(b"a 1")[:10], b"\0\0\0\xff\xff"),
+        ("https", b"\x16\x03\x03\x40\x00\x02", b"\0"),
+    ],
+    ids=["headers", "1xx", "1xx in floods", "text", "a chunk's extension", "empty packed blocks", "TLS"],
+)
+def test_a_server_that_trickles_is_given_up_after_its_time_whatever_it_trickles(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, first: bytes, then: bytes
+) -> None:
+    monkeypatch.setattr(http, "TOTAL_SECONDS", 0.3)
+    with (
+        trickling(first, then) as port,
+        pytest.raises(ScrapeError, match=r"127.0.0.1 was still answering after 0\.3 s"),
+    ):
+        fetch(f"{scheme}://127.0.0.1:{port}/metrics")
+
+
+def test_a_name_that_is_looked_up_without_end_is_given_up_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "TOTAL_SECONDS", 0.2)
+    found = threading.Event()
+    monkeypatch.setattr("socket.getaddrinfo", lambda *args, **kwargs: found.wait(60) and [])
+    with pytest.raises(ScrapeError, match="nowhere was still answering"):
+        fetch("http://nowhere/metrics")
+    assert not found.is_set()
+    found.set()
 
-    def slowly(path: str) -> Answer:
-        time.sleep(0.3)
-        return Answer(TEXT)
 
-    ticks = iter([0.0, 0.3, 0.3, 0.3, 0.3, 0.3, 0.3])
-    with serving(slowly) as served, pytest.raises(ScrapeError, match=r"still sending after 0\.2 s"):
-        fetch(served.url, clock=lambda: next(ticks))
+def test_a_token_that_no_header_can_hold_is_not_repeated() -> None:
+    with serving(lambda path: Answer(TEXT)) as served, pytest.raises(ScrapeError, match="is a header odd") as raised:
+        fetch(served.url, headers={"Authorization": "Bearer secret\nsecret"})
+    assert "secret" not in str(raised.value)
