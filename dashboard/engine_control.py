@@ -109,7 +109,8 @@ class Controller:
         if message["op"] == "clear":
             close_old_connections()
             try:
-                outcome = f"{self._host.clear(message['tier']):,} blocks dropped"
+                num_dropped = self._host.clear(message["tier"])
+                outcome = f"{num_dropped:,} {'block' if num_dropped == 1 else 'blocks'} dropped"
             except Exception as error:
                 logger.exception("could not clear %s", message["tier"])
                 outcome = f"not cleared: {type(error).__name__}"

@@ -42,6 +42,7 @@ class Hosting:
     def __init__(self, name: str, load: Load | None = None) -> None:
         self.name = name
         self.boot_id = uuid.uuid4().hex
+        self._started_at = time.time()
         self.status = "loading"
         self._progress: tuple[str, float] = ("starting", 0.0)
         self._load = load or _load
@@ -79,6 +80,7 @@ class Hosting:
         """What is published every second under `ts:engine:<name>`."""
         told: dict[str, Any] = {
             "boot_id": self.boot_id,
+            "started_at": self._started_at,
             "at": time.time(),
             "status": self.status,
             "progress": self._progress,

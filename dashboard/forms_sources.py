@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from django import forms
 from django.forms.models import BaseInlineFormSet
 
-from dashboard.models import Backfill, Discovery, Mapping, MappingRow, Source
+from dashboard.models import Backfill, CacheTier, Discovery, Mapping, MappingRow, Source
 from dashboard.services.backfill import check
 from dashboard.services.sources import check_mapping, check_not_ours, check_url, target_of
 from dashboard.sources.discovery import DiscoveryError, check_path
@@ -212,6 +212,12 @@ class MappingRowForm(forms.ModelForm[MappingRow]):
     class Meta:
         model = MappingRow
         fields = ["name", "label", "value", "means", "cache_tier"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        told = [choice for choice in CacheTier.choices if choice[0] != CacheTier.UNATTRIBUTED]
+        choices = [("", "---------"), *told, (CacheTier.UNATTRIBUTED.value, "Unattributed: not told in which")]
+        self.fields["cache_tier"] = forms.ChoiceField(label="Tier", choices=choices, required=False)
 
     def clean(self) -> dict[str, Any] | None:
         data = super().clean() or self.cleaned_data

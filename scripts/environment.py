@@ -57,15 +57,21 @@ class Environment:
         )
 
 
+def sentence(error: EnvError) -> str:
+    """Without the brackets and quotes of a Python list, which environs puts around what is wrong with a value."""
+    listed = list(getattr(error, "error_messages", ()))
+    return str(error).replace(str(listed), " ".join(map(str, listed)))
+
+
 def read() -> Environment:
     """Reads and validates every variable. Raises EnvironmentVariableError."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
     try:
         from dashboard import settings, valkey
     except EnvError as error:
-        raise EnvironmentVariableError(str(error)) from None
+        raise EnvironmentVariableError(sentence(error)) from None
     except OSError as error:
-        raise EnvironmentVariableError(f"TIERSCOPE_HOME cannot be used: {error}") from None
+        raise EnvironmentVariableError(f"TIERSCOPE_HOME cannot be used: {error.strerror or error}") from None
     if unknown := unknown_names(set(settings.env.dump())):
         raise EnvironmentVariableError(
             f"Unknown environment variable {', '.join(unknown)}; README.md lists those that there are."

@@ -138,7 +138,8 @@ class TierSettingAdmin(admin.ModelAdmin[TierSetting]):
         is_online = state.state in ("applied", "pending", "shrinking", "differs")
         if request.method == "POST" and is_online:
             tiers.clear(setting_id=setting.pk, author=user_of(request), now=timezone.now())
-            message = f"{_title(setting)}: the engine was asked to drop {state.resident_blocks} blocks ({state.used})."
+            blocks = f"{state.resident_blocks} {'block' if state.resident_blocks == '1' else 'blocks'}"
+            message = f"{_title(setting)}: the engine was asked to drop {blocks} ({state.used})."
             self.message_user(request, message, messages.SUCCESS)
             return HttpResponseRedirect(reverse(_LIST))
         context = {

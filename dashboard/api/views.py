@@ -39,14 +39,15 @@ async def completions(request: HttpRequest, body: CompletionRequest) -> HttpResp
 
 @router.get("/models", summary="The models that running engines serve")
 async def models(request: HttpRequest) -> JsonResponse:
-    return JsonResponse({"object": "list", "data": [_model(name) for name in await _model_names()]})
+    return JsonResponse({"object": "list", "data": [_model(*each) for each in sorted((await _models()).items())]})
 
 
 @router.get("/models/{path:name}", summary="One model")
 async def model(request: HttpRequest, name: str) -> JsonResponse:
-    if name not in await _model_names():
+    served = await _models()
+    if name not in served:
         raise ApiError(404, f"There is no model “{name[:_SHOWN]}” here.", param="model", code="model_not_found")
-    return JsonResponse(_model(name))
+    return JsonResponse(_model(name, served[name]))
 
 
 async def _answer(request: HttpRequest, body: ChatRequest | CompletionRequest, *, is_chat: bool) -> HttpResponseBase:
@@ -111,18 +112,20 @@ async def _chained(first: Event, rest: AsyncGenerator[Event, None]) -> AsyncGene
             yield event
 
 
-async def _model_names() -> list[str]:
+async def _models() -> dict[str, int]:
+    """Each model that is served, with since when: the start of the first of its engines."""
     try:
         engines = await directory.engines(valkey.async_client())
     except redis.RedisError:
         raise ApiError(
             503, "Valkey, the message broker, cannot be reached; try again in a moment.", code="broker_unavailable"
         ) from None
-    return sorted({engine.model_name for engine in engines.values() if engine.status == "ready"})
+    newest_first = sorted(engines.values(), key=lambda engine: -engine.started_at)
+    return {engine.model_name: engine.started_at for engine in newest_first if engine.status == "ready"}
 
 
-def _model(name: str) -> dict[str, Any]:
-    return {"id": name, "object": "model", "created": 0, "owned_by": "tierscope"}
+def _model(name: str, since: int) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": since, "owned_by": "tierscope"}
 
 
 def _api_error(refused: DispatchError) -> ApiError:

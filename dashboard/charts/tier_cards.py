@@ -79,7 +79,9 @@ def _copied(num_blocks: int | None, num_bytes: int | None, seconds: float | None
     if not num_blocks:
         return "none", ""
     how_fast = f" at {format_size(round(num_bytes / seconds))}/s" if seconds else ""
-    return format_size(num_bytes), f"{words.count(num_blocks)} blocks in {words.duration(seconds)}{how_fast}"
+    return format_size(
+        num_bytes
+    ), f"{words.count(num_blocks)} {'block' if num_blocks == 1 else 'blocks'} in {words.duration(seconds)}{how_fast}"
 
 
 def _failed(tier: TierCost) -> tuple[str, str]:
@@ -94,7 +96,7 @@ def _evicted(tier: TierCost) -> tuple[str, str]:
         return "–", NOT_TOLD
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(tier.num_evicted.items()) if count)
     total = sum(tier.num_evicted.values())
-    return (f"{total:,} blocks", reasons) if total else ("none", "")
+    return (words.counted(total, "block"), reasons) if total else ("none", "")
 
 
 def _tokens(tokens: int | None) -> str:

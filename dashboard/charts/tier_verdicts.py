@@ -90,7 +90,9 @@ def _judge_loads(tier: TierCost, costs: Costs) -> tuple[Kind, str]:
 def _stores_without_loads(tier: TierCost) -> tuple[Kind, str]:
     """While nothing has left to make room, all of it may still be read."""
     size = format_size(tier.stored_bytes or 0)
-    copied = f"{tier.stored_blocks:,} blocks ({size}) were copied here in {words.duration(tier.store_seconds)}"
+    were = "was" if tier.stored_blocks == 1 else "were"
+    blocks = words.counted(tier.stored_blocks or 0, "block")
+    copied = f"{blocks} ({size}) {were} copied here in {words.duration(tier.store_seconds)}"
     if not (tier.num_evicted or {}).get("capacity"):
         return Kind.UNKNOWN, f"{copied} and none was read yet; none had to make room yet either: too early to judge."
     return Kind.COSTS, (
@@ -104,8 +106,9 @@ def _remarks(tier: TierCost, costs: Costs) -> Iterator[str]:
     if missed >= MIN_MISSED_TOKENS and 10 * missed >= tier.hit_tokens:
         yield _missed(tier, missed, prefill_rate(costs))
     if tier.loaded_blocks and tier.stored_blocks and tier.stored_blocks > _HARDLY_READ * tier.loaded_blocks:
+        were = "was" if tier.loaded_blocks == 1 else "were"
         yield (
-            f"Of {tier.stored_blocks:,} stored blocks {tier.loaded_blocks:,} were read: in mode “write selective” "
+            f"Of {tier.stored_blocks:,} stored blocks {tier.loaded_blocks:,} {were} read: in mode “write selective” "
             "only what is used again would be stored."
         )
     if tier.skipped_tokens:

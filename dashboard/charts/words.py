@@ -37,10 +37,10 @@ def span(seconds: int) -> str:
     """The largest unit that fits evenly, or the nearest: 5 minutes, 1 hour, 30 days."""
     for size, unit in _SPANS:
         if seconds >= size and (seconds % size == 0 or seconds >= 10 * size):
-            return _plural(round(seconds / size), unit)
+            return counted(round(seconds / size), unit)
     for size, unit in _SPANS:
         if seconds >= size:
-            return _plural(round(seconds / size), unit)
+            return counted(round(seconds / size), unit)
     return "0 seconds"
 
 
@@ -48,9 +48,10 @@ def ago(seconds: float) -> str:
     """How long ago, as precisely as it matters: 12 seconds ago, 3 minutes ago."""
     for size, unit in _SPANS:
         if seconds >= 2 * size or size == 1:
-            return f"{_plural(int(max(seconds, 0) // size), unit)} ago"
+            return f"{counted(int(max(seconds, 0) // size), unit)} ago"
     raise AssertionError(seconds)
 
 
-def _plural(number: int, unit: str) -> str:
+def counted(number: int, unit: str) -> str:
+    """1 block, 2 blocks, 12,345 blocks."""
     return f"{number} {unit}" if number == 1 else f"{number:,} {unit}s"

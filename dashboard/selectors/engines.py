@@ -49,6 +49,7 @@ class LiveEngine:
     tiers: Mapping[str, LiveTier] = field(default_factory=dict)
     requests_running: int = 0
     requests_waiting: int = 0
+    started_at: int = 0  # Unix seconds; 0 where an older engine does not tell
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ def _engine(name: str, told: dict[str, Any]) -> LiveEngine:
         tiers={str(tier): _tier(state) for tier, state in (told.get("tiers") or {}).items()},
         requests_running=int(told.get("requests_running") or 0),
         requests_waiting=int(told.get("requests_waiting") or 0),
+        started_at=int(told.get("started_at") or 0),
     )
 
 

@@ -119,7 +119,14 @@ def adapt(exposition: Exposition, adapter: Adapter) -> Adapted:
     counters = {key: value for key, value in values.items() if key.metric not in _GAUGES}
     gauges = {key: value for key, value in values.items() if key.metric in _GAUGES}
     sums.problems.extend(_contradictions(counters))
-    return Adapted(adapter.kind, _computed(adapter, counters), counters, gauges, _few(sums.problems), adapter.note)
+    return Adapted(
+        adapter.kind, _computed(adapter, counters), counters, gauges, _few(sums.problems), _note(adapter, exposition)
+    )
+
+
+def _note(adapter: Adapter, exposition: Exposition) -> str:
+    is_meant = not adapter.note_of or not exposition.names.isdisjoint(adapter.note_of)
+    return adapter.note if is_meant else ""
 
 
 def _readable_rules(exposition: Exposition, adapter: Adapter) -> dict[str, list[Rule]]:

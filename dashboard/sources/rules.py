@@ -75,4 +75,5 @@ class Adapter:
     computed: str = "derived"
     engine_labels: tuple[str, ...] = ("engine",)
     model_labels: tuple[str, ...] = ("model_name",)
-    note: str = ""
+    note: str = ""  # what a person should know of its numbers
+    note_of: tuple[str, ...] = ()  # said of texts that have any of these names; () is of all

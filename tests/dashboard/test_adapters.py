@@ -152,6 +152,12 @@ lmcache_mp_lookup_hit_tokens_total{model_name="m",cache_salt="a"} 512
     assert "whole chunks" in read(text, "auto").note
 
 
+def test_a_note_about_hits_beyond_the_gpu_is_said_only_of_a_text_that_tells_some() -> None:
+    text = "vllm:prefix_cache_queries_total 100\nvllm:prefix_cache_hits_total 30\n"
+    assert read(text, "auto").note == ""
+    assert "beyond the gpu tier" in read(f"{text}vllm:external_prefix_cache_hits_total 5\n", "auto").note
+
+
 def test_lmcache_in_process_tells_the_gpu_and_slower_tiers_together() -> None:
     text = (
         "lmcache:num_prompt_tokens_total 100\nlmcache:num_vllm_hit_tokens_total 30\nlmcache:num_hit_tokens_total 20\n"

@@ -101,6 +101,7 @@ def test_the_models_of_running_engines_are_listed(scripted_stack: Stack) -> None
 
     assert [model.id for model in client.models.list()] == ["scripted"]
     assert client.models.retrieve("scripted").owned_by == "tierscope"
+    assert time.time() - 3600 < client.models.retrieve("scripted").created <= time.time()
     with pytest.raises(openai.NotFoundError, match="There is no model"):
         client.models.retrieve("other")
 

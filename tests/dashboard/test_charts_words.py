@@ -155,3 +155,7 @@ def test_any_count_has_words(number: int) -> None:
 @given(st.floats(0, 10**10, allow_nan=False))
 def test_any_age_has_words(seconds: float) -> None:
     assert words.ago(seconds).endswith(" ago")
+
+
+def test_one_is_no_plural() -> None:
+    assert [words.counted(number, "block") for number in (0, 1, 1200)] == ["0 blocks", "1 block", "1,200 blocks"]

@@ -5,8 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from environs import EnvValidationError
 
-from scripts.environment import Environment, unknown_names
+from scripts.environment import Environment, sentence, unknown_names
 
 
 @pytest.fixture
@@ -52,3 +53,9 @@ def test_only_our_own_prefix_is_checked(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_valkey_of_somebody_else_is_not_started(env: Environment) -> None:
     assert replace(env, is_valkey_embedded=False).outside_processes == {"valkey"}
     assert env.outside_processes == frozenset()
+
+
+def test_what_is_wrong_with_a_value_is_a_sentence_and_no_list_of_python() -> None:
+    wrong = ["Must be one of: 8, 16, 32."]
+    error = EnvValidationError(f'Environment variable "TIERSCOPE_BLOCK_SIZE" invalid: {wrong}', wrong)
+    assert sentence(error) == 'Environment variable "TIERSCOPE_BLOCK_SIZE" invalid: Must be one of: 8, 16, 32.'

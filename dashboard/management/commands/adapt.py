@@ -26,7 +26,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             adapted = read(_text(options["file"]), options["kind"])
-        except (OSError, ExpositionError) as error:
+        except OSError as error:
+            raise CommandError(f"{options['file']} cannot be read: {error.strerror or error}.") from None
+        except ExpositionError as error:
             raise CommandError(str(error)) from None
         for remark in filter(None, (*adapted.problems, adapted.note)):
             self.stderr.write(remark)

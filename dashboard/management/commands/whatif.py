@@ -39,7 +39,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             accesses = read_trace(options["file"])
-        except (OSError, TraceError) as error:
+        except OSError as error:
+            raise CommandError(f"{options['file']} cannot be read: {error.strerror or error}.") from None
+        except TraceError as error:
             raise CommandError(str(error)) from None
         try:
             told = _answer(accesses, options)

@@ -43,6 +43,7 @@ VLLM_OLD = Adapter(
     marks=("vllm_prefix_cache_queries",),
     engine_labels=_ENGINE,
     note="This build tells the tokens hit beyond the gpu tier, not in which tier they lay.",
+    note_of=("vllm_external_prefix_cache_hits",),
     rules=(
         Rule("vllm_prefix_cache_queries", Metric.PROMPT_TOKENS),
         Rule("vllm_prefix_cache_hits", Metric.HIT_TOKENS, GPU),
