@@ -1,11 +1,13 @@
 """The overview in a real browser: drawn, live, filtered, readable, reachable."""
 
+import json
 import re
 from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from dashboard.valkey import SAMPLE_TRAFFIC_KEY
 from tests.browser.conftest import Visits
 from tests.browser.driver import SeededStack, log_in
 
@@ -236,6 +238,19 @@ def test_a_period_without_traffic_offers_longer_ones(visits: Visits) -> None:
     page.get_by_role("link", name="the last 24 hours").click()
     page.wait_for_selector("body[data-ready]")
     expect(page.locator("#empty")).to_be_hidden()
+
+
+@pytest.mark.usefixtures("seeded")
+def test_what_came_of_sample_traffic_can_be_closed_and_stays_closed(visits: Visits) -> None:
+    told = {"sent": 43, "total": 57, "message": "stopped after 43 of 57 requests: this machine is slow"}
+    visits.stack.valkey().set(SAMPLE_TRAFFIC_KEY, json.dumps(told), ex=60)
+    page = visits.overview()
+    expect(page.get_by_text("stopped after 43 of 57 requests")).to_be_visible()
+    page.get_by_role("button", name="Close the message about sample traffic").click()
+    page.reload()
+    page.wait_for_selector("body[data-ready]")
+    expect(page.locator("#sample")).to_be_hidden()
+    visits.stack.valkey().delete(SAMPLE_TRAFFIC_KEY)
 
 
 @pytest.mark.usefixtures("seeded")

@@ -26,6 +26,19 @@ function notice(selector, sentences) {
   element.hidden = !text;
 }
 
+// A message that was closed stays closed in this browser, until sample traffic is sent again.
+const CLOSED = "closed-sample-message";
+
+function closed(text) {
+  try {
+    if (text === "") localStorage.removeItem(CLOSED);
+    else if (text) localStorage.setItem(CLOSED, text);
+    return localStorage.getItem(CLOSED);
+  } catch {
+    return null; // a browser that keeps nothing: the server forgets the message after ten minutes
+  }
+}
+
 function showSample(sample, engines) {
   const isReady = engines.some((engine) => engine.status === "ready");
   const isRunning = Boolean(sample?.is_running);
@@ -33,7 +46,13 @@ function showSample(sample, engines) {
     button.disabled = isRunning || !isReady;
     button.title = isReady ? "About a minute of multi-turn chats over a few shared system prompts" : "No engine is ready yet";
   }
-  $("#sample").hidden = !isRunning && !sample?.message;
+  if (isRunning) closed("");
+  $("#sample").hidden = !isRunning && (!sample?.message || sample.message === closed());
+  $("#sample-close").hidden = isRunning;
+  $("#sample-close").onclick = () => {
+    closed(sample.message);
+    $("#sample").hidden = true;
+  };
   $("#sample-progress").hidden = !isRunning;
   $("#sample-progress").value = sample?.total ? sample.sent / sample.total : 0;
   const text = `Sample traffic: ${sample?.message || `${sample?.sent ?? 0} of ${sample?.total ?? 0} requests sent`}`;
