@@ -26,7 +26,7 @@ from engine.defaults import default_tier_sizes
 from engine.engine import STOPPED, Engine
 from engine.engine_config import Device, EngineConfig
 from engine.loader import LoadedModel, load
-from engine.request import BusyError, GenerationRequest, RequestError, Usage
+from engine.request import BusyError, GenerationRequest, RequestError, TooLongError, Usage
 from engine.reuse import LiveReuse, NoReuse, Reuse
 from engine.reuse_keeper import ReuseKeeper
 from engine.sampling import SamplingParams
@@ -280,17 +280,17 @@ class EngineHost:
         except BusyError as busy:
             raise HostError(503, str(busy), code="engine_busy", is_retriable=True) from None
         except RequestError as error:
-            raise HostError(400, str(error), code="invalid_request") from None
+            raise HostError(400, str(error), code=error.code) from None
 
     def _prompt(self, job: Job) -> list[int]:
         if job.prompt_token_ids is not None:
             return self._checked(job.prompt_token_ids)
-        if job.prompt is not None:
-            return self._texts.prompt_token_ids(job.prompt)
         try:
+            if job.prompt is not None:
+                return self._texts.prompt_token_ids(job.prompt)
             return self._texts.chat_token_ids(job.messages or [])
-        except ChatTemplateError as error:
-            raise HostError(400, str(error), code="invalid_request") from None
+        except (ChatTemplateError, TooLongError) as error:
+            raise HostError(400, str(error), code=error.code) from None
 
     def _checked(self, token_ids: list[int]) -> list[int]:
         vocab_size = self._loaded.model.config.vocab_size

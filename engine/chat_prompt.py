@@ -5,13 +5,13 @@ who only writes messages can end a turn or speak as somebody else. Knows nothing
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import tokenizers
 
 from engine.chat_template import ChatTemplate
-from engine.tokenizer import Tokenizer
+from engine.tokenizer import Tokenizer, encode
 
 # Unicode reserves it for a program's own use: no text has it, no template looks for it.
 _BREAK = "\ufdd0"
@@ -27,10 +27,17 @@ class ChatPrompt:
         # At each place where a marker begins, its first character: also where two overlap.
         self._begin = re.compile(f"(?=(?:{'|'.join(markers)}))(.)", re.DOTALL) if markers else re.compile("(?!)")
 
-    def token_ids(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
-        """`messages` have `role` and `content`. Raises ChatTemplateError with one sentence."""
+    def token_ids(
+        self, messages: Sequence[Mapping[str, str]], check: Callable[[str], None] = lambda text: None
+    ) -> list[int]:
+        """`messages` have `role` and `content`. Raises ChatTemplateError with one sentence.
+
+        `check` sees the text before what takes long begins, and may raise.
+        """
+        text = self._template.render(messages)
+        check(text)
         if not any(self._begin.search(message["content"]) for message in messages):
-            return self._tokenizer.encode(self._template.render(messages), add_special_tokens=False)
+            return self._tokenizer.encode(text, add_special_tokens=False)
         broken = [{**message, "content": self._begin.sub(rf"\1{_BREAK}", message["content"])} for message in messages]
         return self._breaking.encode(self._template.render(broken))
 
@@ -48,5 +55,5 @@ class _BreakingTokenizer:
         self._break_id = self._backend.token_to_id(_BREAK)
 
     def encode(self, text: str) -> list[int]:
-        ids: list[int] = self._backend.encode(text, add_special_tokens=False).ids
+        ids = encode(self._backend, text, add_special_tokens=False)
         return [token_id for token_id in ids if token_id != self._break_id]

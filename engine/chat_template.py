@@ -14,6 +14,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 class ChatTemplateError(ValueError):
     """The template, or the conversation for this template, cannot be used; one sentence says why."""
 
+    code = "invalid_request"
+
 
 class ChatTemplate:
     """A model's chat template. `bos_token` and `eos_token` are the texts that it may write. Thread-safe."""

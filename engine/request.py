@@ -16,7 +16,15 @@ FINISH_REASONS: tuple[FinishReason, ...] = ("stop", "length", "abort", "error")
 
 
 class RequestError(ValueError):
-    """The request cannot be run as it is; the message is one sentence for the client."""
+    """The request cannot be run as it is; the message is one sentence for the client, `code` a word for programs."""
+
+    code = "invalid_request"
+
+
+class TooLongError(RequestError):
+    """The prompt, or the prompt with what may be generated, has more tokens than there is room for."""
+
+    code = "context_length_exceeded"  # OpenAI's: clients look for it to shorten a conversation
 
 
 class BusyError(RequestError):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine.engine_config import EngineConfig
-from engine.request import GenerationRequest, RequestError
+from engine.request import GenerationRequest, TooLongError
 from engine.sequence import Sequence, blocks_for
 from tiers import RefusedError
 from tiers.sizes import in_words
@@ -35,16 +35,16 @@ class Room:
         return min(self._config.max_model_len, self._gpu_blocks * self._config.block_size)
 
     def validate(self, request: GenerationRequest) -> None:
-        """Raises RequestError with the numbers if the request is too long for the model or for the gpu tier."""
+        """Raises TooLongError with the numbers if the request is too long for the model or for the gpu tier."""
         num_prompt, wanted = len(request.prompt_token_ids), request.sampling.max_tokens
         if num_prompt + wanted > self._config.max_model_len:
-            raise RequestError(
+            raise TooLongError(
                 f"The prompt has {num_prompt:,} tokens and up to {wanted:,} more were asked for; together they may "
                 f"be at most {self._config.max_model_len:,}."
             )
         num_blocks = blocks_for(num_prompt + wanted - 1, self._config.block_size)
         if num_blocks > self._gpu_blocks:
-            raise RequestError(self._too_large(num_blocks))
+            raise TooLongError(self._too_large(num_blocks))
 
     def why_not(self, sequence: Sequence) -> str | None:
         """A sentence if the sequence can not run to its end in the gpu tier as it is now."""

@@ -11,7 +11,7 @@ from engine.chat_prompt import ChatPrompt
 from engine.chat_template import ChatTemplateError
 from engine.engine import Engine
 from engine.loader import LoadedModel
-from engine.request import Event, FinishedEvent, FinishReason, GenerationRequest, TokenEvent, Usage
+from engine.request import Event, FinishedEvent, FinishReason, GenerationRequest, TokenEvent, TooLongError, Usage
 from engine.stop import StopCutter
 from engine.tokenizer import StreamDecoder, Tokenizer
 
@@ -65,13 +65,17 @@ class TextGenerator:
         self._chat_prompt = None if template is None else ChatPrompt(template, loaded.tokenizer)
 
     def chat_token_ids(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
-        """The prompt for the assistant's next turn. Raises ChatTemplateError with one sentence."""
+        """The prompt for the assistant's next turn. Raises ChatTemplateError or TooLongError with one sentence."""
         if self._chat_prompt is None:
             raise ChatTemplateError(f"The model {self._loaded.name} has no chat template; send a plain prompt instead.")
-        return self._chat_prompt.token_ids(messages)
+        return self._chat_prompt.token_ids(messages, self._refuse_what_cannot_fit)
 
     def prompt_token_ids(self, prompt: str) -> list[int]:
-        """Whoever sends a plain prompt writes the markers, too: special tokens in it become themselves."""
+        """Whoever sends a plain prompt writes the markers, too: special tokens in it become themselves.
+
+        Raises TooLongError.
+        """
+        self._refuse_what_cannot_fit(prompt)
         return self._loaded.tokenizer.encode(prompt)
 
     def submit(self, request: GenerationRequest, on_event: Callable[[TextEvent], None]) -> None:
@@ -83,6 +87,12 @@ class TextGenerator:
 
     def abort(self, request_id: str) -> None:
         self._engine.abort(request_id)
+
+    def _refuse_what_cannot_fit(self, text: str) -> None:
+        """Before it is tokenized: 4 MB, the most that is taken, would be ten seconds of a core."""
+        least, most = self._loaded.tokenizer.least_tokens(text), self._engine.max_request_tokens
+        if least > most:
+            raise TooLongError(f"The prompt has at least {least:,} tokens; with its answer it may have {most:,} here.")
 
 
 class _Relay:

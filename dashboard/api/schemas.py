@@ -36,8 +36,11 @@ class _Strict(Schema):
 
 def _whole(text: Any) -> Any:
     """JSON can name one half of a surrogate pair, which no tokenizer and no UTF-8 has."""
-    if isinstance(text, str) and any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError("The text holds half a character: a UTF-16 surrogate without the other one.")
+    if isinstance(text, str):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ValueError("The text holds half a character: a UTF-16 surrogate without the other one.") from None
     return text
 
 

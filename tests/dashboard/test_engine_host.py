@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from dashboard.engine_host import EngineHost
+from dashboard.engine_relay import HostError
 from dashboard.jobs import Job
 from engine.build import build_engine
 from engine.engine_config import EngineConfig
@@ -98,3 +99,38 @@ def test_a_compressed_tier_tells_its_own_block_size_and_what_it_may_cost(tmp_pat
     assert told["disk"]["warning"] == "Its blocks are kept as int8: a hit may change an answer a little."
     assert (told["gpu"]["block_bytes"], told["gpu"]["warning"]) == (slab.num_bytes, "")
     host.stop(0, 0)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        {"prompt": "word " * 800_000},
+        {"messages": [{"role": "user", "content": "word " * 800_000}]},
+        {"prompt": "word " * 500},
+        {"prompt_token_ids": [0] * 5000},
+    ],
+)
+def test_a_prompt_that_cannot_fit_is_refused_with_openai_s_code_and_is_no_reason_to_try_again(
+    host: EngineHost, prompt: dict[str, Any]
+) -> None:
+    job = Job("big", "tiny", {"temperature": 0.0, "max_tokens": 1, "stop": []}, time.time(), **prompt)
+    with pytest.raises(HostError) as refused:
+        next(host.generate(job))
+    event = refused.value.event
+    assert (event["status"], event["code"], event["is_retriable"]) == (400, "context_length_exceeded", False)
+
+
+def test_what_cannot_fit_is_not_even_tokenized(host: EngineHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    def tokenize(*_: Any, **__: Any) -> list[int]:
+        raise AssertionError("a text of 4 MB was tokenized")
+
+    monkeypatch.setattr("engine.tokenizer.encode", tokenize)
+    monkeypatch.setattr("engine.chat_prompt.encode", tokenize)
+    for content in ("word " * 800_000, "<end>" * 800_000):
+        job = Job(
+            "big", "tiny", {"max_tokens": 1, "stop": []}, time.time(), messages=[{"role": "user", "content": content}]
+        )
+        with pytest.raises(
+            HostError, match=r"The prompt has at least [\d,]+ tokens; with its answer it may have 512 here"
+        ):
+            next(host.generate(job))

@@ -1,5 +1,6 @@
 """Text to ids and back; whole or in pieces it is the same text."""
 
+import threading
 from itertools import pairwise
 from typing import Any
 
@@ -86,3 +87,32 @@ def test_the_real_tokenizer_is_the_one_that_transformers_reads_from_the_file(
     text: str, real_model: LoadedModel, reference: Any
 ) -> None:
     assert real_model.tokenizer.encode(text) == reference.encode(text)
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"]) | st.sampled_from("\x04\U000e0001 \n#"), max_size=40))
+def test_no_text_becomes_fewer_tokens_than_its_bytes_say(real_model: LoadedModel, text: str) -> None:
+    repeated = text * 50
+    for tokenizer in (BYTES, real_model.tokenizer):
+        assert tokenizer.least_tokens(repeated) <= len(tokenizer.encode(repeated))
+
+
+def test_a_long_text_has_a_bound_that_is_worth_having(real_model: LoadedModel) -> None:
+    text = "word " * 800_000
+    assert real_model.tokenizer.least_tokens(text) == -(-len(text) // 81)  # its longest: a line break and 80 spaces
+    assert BYTES.least_tokens(text) == -(-len(text) // len("<end>"))
+
+
+def test_other_threads_go_on_while_a_long_text_is_tokenized(real_model: LoadedModel) -> None:
+    turns, is_over = 0, threading.Event()
+
+    def take_turns() -> None:
+        nonlocal turns
+        while not is_over.wait(0.001):
+            turns += 1
+
+    thread = threading.Thread(target=take_turns)
+    thread.start()
+    real_model.tokenizer.encode("word " * 20_000)
+    is_over.set()
+    thread.join()
+    assert turns > 3  # while the library keeps Python's lock there is none
