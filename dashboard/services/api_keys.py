@@ -1,17 +1,20 @@
 """API keys: made once, shown once, stored as a SHA-256 hash. Knows nothing about HTTP."""
 
 import hashlib
+import logging
 import secrets
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import Q
 
 from dashboard.models import ApiKey
 from dashboard.secret_files import read_or_create
 from dashboard.tenants import check_tenant
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_KEY_NAME = "default"
 _USED_EVERY = timedelta(minutes=1)
@@ -33,10 +36,16 @@ def find_api_key(key: str) -> ApiKey | None:
 
 
 def record_use(api_key: ApiKey, now: datetime) -> None:
-    """Notes when the key was last used, at most once a minute: a read-mostly row stays one."""
+    """Notes when the key was last used, at most once a minute: a read-mostly row stays one.
+
+    A database that cannot be written to is logged and refuses nobody.
+    """
     stale = Q(last_used_at__isnull=True) | Q(last_used_at__lt=now - _USED_EVERY)
     if api_key.last_used_at is None or api_key.last_used_at < now - _USED_EVERY:
-        ApiKey.objects.filter(stale, pk=api_key.pk).update(last_used_at=now)
+        try:
+            ApiKey.objects.filter(stale, pk=api_key.pk).update(last_used_at=now)
+        except DatabaseError as error:
+            logger.warning("the use of the API key %s was not noted: %s", api_key.name, error)
 
 
 def ensure_default_key(home: Path | None = None) -> bool:

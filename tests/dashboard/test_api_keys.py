@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import OperationalError
 from django.utils import timezone
 
 from dashboard.models import ApiKey
@@ -88,3 +89,15 @@ def test_the_command_gives_a_key_its_tenant_and_refuses_what_is_none() -> None:
     with pytest.raises(CommandError, match="“Acme Inc” is no tenant"):
         call_command("createapikey", "acme 2", tenant="Acme Inc")
     assert ApiKey.objects.count() == 1
+
+
+def test_a_use_that_cannot_be_written_down_refuses_nobody(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def locked(*_: object, **__: object) -> int:
+        raise OperationalError("database is locked")
+
+    row, _ = create_api_key("ci")
+    monkeypatch.setattr("django.db.models.query.QuerySet.update", locked)
+    record_use(row, timezone.now())
+    assert "the use of the API key ci was not noted: database is locked" in caplog.text
