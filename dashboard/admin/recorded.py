@@ -46,7 +46,7 @@ class RequestLogAdmin(ReadOnlyMixin, admin.ModelAdmin[RequestLog]):
     ]
     list_filter = ["engine", "model_name", "slowest_tier", "finish_reason", "api_key", "tenant"]
     list_select_related = ["api_key"]
-    search_fields = ["=request_id"]
+    search_fields = ["^request_id"]  # a request that was run again has a second row, <id>.2
     date_hierarchy = "finished_at"
     list_per_page = 50
     show_full_result_count = False

@@ -17,10 +17,14 @@ logger = logging.getLogger(__name__)
 def log_request(job: Job, engine: str, done: Mapping[str, Any]) -> None:
     """`done` is the run's last event, with its usage."""
     try:
-        # A request that is run again ends twice; its last run is the one that was answered.
-        RequestLog.objects.update_or_create(request_id=job.request_id, defaults=_fields(job, engine, done))
+        RequestLog.objects.update_or_create(request_id=row_id(job), defaults=_fields(job, engine, done))
     except DatabaseError:
         logger.exception("request %s was answered, but is missing in the request log", job.request_id)
+
+
+def row_id(job: Job) -> str:
+    """A second run has a row of its own, `<request id>.2`: the engine counted both, and the log's sums say the same."""
+    return job.request_id if job.attempt == 1 else job.run_id
 
 
 def _fields(job: Job, engine: str, done: Mapping[str, Any]) -> dict[str, Any]:

@@ -71,11 +71,12 @@ def test_a_message_that_comes_twice_is_served_once(host: ScriptedHost) -> None:
     assert RequestLog.objects.count() == 1
 
 
-def test_a_second_run_of_a_request_replaces_the_first_in_the_log(host: ScriptedHost) -> None:
+def test_each_run_of_a_request_has_its_row_for_the_engine_counted_both(host: ScriptedHost) -> None:
     for attempt in (1, 2):
         serve(host, sent(job(attempt=attempt, script={"words": attempt})).run_id, names.client())
 
-    assert RequestLog.objects.get().generated_tokens == 2
+    assert dict(RequestLog.objects.values_list("request_id", "generated_tokens")) == {"r": 1, "r.2": 2}
+    assert sum(RequestLog.objects.values_list("generated_tokens", flat=True)) == host.num_words
 
 
 def test_a_refusal_is_told_and_not_logged(host: ScriptedHost, monkeypatch: pytest.MonkeyPatch) -> None:
