@@ -29,7 +29,14 @@ _CONNECT_SECONDS = 3
 # while a page, a health check or a client waits.
 _NUM_RETRIES = 1
 
-_async_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, redis.asyncio.Redis] = WeakKeyDictionary()
+# redis-py's own bound is 100, but each request of /v1 that waits (128 may) or runs has a connection for its blocking
+# read. Open pages have connections apart, so that however many there are, they never take one from a request.
+_MAX_CONNECTIONS = 4096
+MAX_EVENT_STREAMS = 100
+
+_AsyncClients = WeakKeyDictionary[asyncio.AbstractEventLoop, redis.asyncio.Redis]
+_async_clients: _AsyncClients = WeakKeyDictionary()
+_event_clients: _AsyncClients = WeakKeyDictionary()
 
 
 @cache
@@ -38,6 +45,7 @@ def client() -> redis.Redis:
     return redis.Redis.from_url(
         settings.REDIS_URL,
         decode_responses=True,
+        max_connections=_MAX_CONNECTIONS,
         socket_timeout=_SOCKET_SECONDS,
         socket_connect_timeout=_CONNECT_SECONDS,
         health_check_interval=30,
@@ -47,23 +55,34 @@ def client() -> redis.Redis:
 
 def async_client() -> redis.asyncio.Redis:
     """The running event loop's pooled client; connections belong to the loop they were opened in."""
+    return _of_this_loop(_async_clients, _MAX_CONNECTIONS)
+
+
+def event_client() -> redis.asyncio.Redis:
+    """Its like for pages that listen: one connection each, `MAX_EVENT_STREAMS` of them."""
+    return _of_this_loop(_event_clients, MAX_EVENT_STREAMS)
+
+
+def _of_this_loop(clients: _AsyncClients, max_connections: int) -> redis.asyncio.Redis:
     loop = asyncio.get_running_loop()
-    if loop not in _async_clients:
-        _async_clients[loop] = redis.asyncio.Redis.from_url(
+    if loop not in clients:
+        clients[loop] = redis.asyncio.Redis.from_url(
             settings.REDIS_URL,
             decode_responses=True,
+            max_connections=max_connections,
             socket_timeout=_SOCKET_SECONDS,
             socket_connect_timeout=_CONNECT_SECONDS,
             health_check_interval=30,
             retry=AsyncRetry(NoBackoff(), _NUM_RETRIES),
         )
-    return _async_clients[loop]
+    return clients[loop]
 
 
 def forget_clients() -> None:
     """Drops the cached clients, so that the next call reads `settings.REDIS_URL` again (tests; after a fork)."""
     client.cache_clear()
     _async_clients.clear()
+    _event_clients.clear()
 
 
 def engine_key(engine: str) -> str:

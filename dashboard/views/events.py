@@ -4,7 +4,8 @@ A page that hears nothing (no Valkey, a proxy that buffers) falls back to pollin
 """
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 
 import redis
 from django.contrib.auth.decorators import login_not_required
@@ -20,24 +21,45 @@ _LOOK_SECONDS = 1
 # Then the browser reconnects by itself: a stream does not outlive its session for long.
 _LONGEST_SECONDS = 15 * 60
 
+_num_open = 0  # streams of this process, all in its one event loop
+
 
 @login_not_required
 async def events(request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
-    """`event: tick` after each recording; `event: lost` when Valkey cannot be reached, then the stream ends."""
+    """`event: tick` after each recording; `event: lost` when Valkey cannot be reached, then the stream ends.
+
+    503 where `valkey.MAX_EVENT_STREAMS` pages listen already: /v1 has connections of its own and notices nothing.
+    """
     user = await request.auser()
     if not user.is_authenticated:
         return refusal(401, LOG_IN_FIRST)
-    response = StreamingHttpResponse(_ticks(), content_type="text/event-stream")
+    if _num_open >= valkey.MAX_EVENT_STREAMS:
+        answer = refusal(503, f"{_num_open} pages listen already; this one asks by itself every few seconds instead.")
+        answer["Retry-After"] = "60"
+        return answer
+    response = StreamingHttpResponse(_counted(_ticks()), content_type="text/event-stream")
     response["Cache-Control"] = "no-store"
     response["X-Accel-Buffering"] = "no"
     return response
 
 
-async def _ticks() -> AsyncIterator[str]:
+async def _counted(ticks: AsyncGenerator[str, None]) -> AsyncIterator[str]:
+    """Counts what is being sent, also where its browser goes away in the middle."""
+    global _num_open
+    _num_open += 1
+    try:
+        async with aclosing(ticks):
+            async for tick in ticks:
+                yield tick
+    finally:
+        _num_open -= 1
+
+
+async def _ticks() -> AsyncGenerator[str, None]:
     yield "retry: 3000\n\n"
     ends_at = time.monotonic() + _LONGEST_SECONDS
     try:
-        async with valkey.async_client().pubsub() as channel:
+        async with valkey.event_client().pubsub() as channel:
             await channel.subscribe(valkey.TICK_CHANNEL)
             await channel.get_message(timeout=_HEARTBEAT_SECONDS)  # the confirmation: from here on nothing is missed
             yield "event: hello\ndata: {}\n\n"

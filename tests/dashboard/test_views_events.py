@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -26,8 +27,9 @@ def asked_by(user: User | AnonymousUser) -> HttpRequest:
 async def stream_of(user: User) -> AsyncIterator[str]:
     response: Any = await events(asked_by(user))
     assert response["Content-Type"] == "text/event-stream"
-    async for chunk in response.streaming_content:
-        yield chunk.decode()
+    async with aclosing(response.streaming_content) as chunks:
+        async for chunk in chunks:
+            yield chunk.decode()
 
 
 async def following(stream: AsyncIterator[str]) -> str:
@@ -42,6 +44,41 @@ async def test_a_recording_is_told_to_whoever_listens() -> None:
     assert await names.async_client().publish(names.TICK_CHANNEL, "1") == 1
     assert "event: tick" in await following(stream)
     await names.async_client().aclose()
+
+
+@pytest.mark.usefixtures("valkey")
+async def test_one_page_too_many_is_told_so_and_requests_still_reach_valkey(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "MAX_EVENT_STREAMS", 3)
+    streams = [stream_of(User(username="ada")) for _ in range(3)]
+    for stream in streams:
+        await following(stream)
+        assert "event: hello" in await following(stream)
+    refused = await events(asked_by(User(username="ada")))
+    assert refused.status_code == 503
+    assert "3 pages listen already" in refused.content.decode()
+    assert await names.async_client().ping()
+
+    await streams.pop().aclose()  # type: ignore[attr-defined]
+    statuses = {503}
+    for _ in range(500):  # the loop closes what Django wrapped a moment later
+        statuses.add((await events(asked_by(User(username="ada")))).status_code)
+        if 200 in statuses:
+            break
+        await asyncio.sleep(0.01)
+    assert 200 in statuses
+    for stream in streams:
+        await stream.aclose()  # type: ignore[attr-defined]
+
+
+@pytest.mark.usefixtures("valkey")
+async def test_as_many_requests_as_may_wait_each_have_a_connection() -> None:
+    client = names.async_client()
+    pool = client.connection_pool
+    held = [await pool.get_connection() for _ in range(150)]  # type: ignore[no-untyped-call]
+    assert await client.ping()
+    for connection in held:
+        await pool.release(connection)
+    await client.aclose()
 
 
 async def test_a_stranger_hears_nothing() -> None:
