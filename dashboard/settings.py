@@ -5,9 +5,10 @@ import logging
 import secrets
 import ssl
 import tempfile
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import django_stubs_ext
@@ -16,11 +17,13 @@ from environs import Env, EnvError, EnvValidationError, validate
 
 from dashboard.secret_files import read_or_create
 from dashboard.server_urls import DATABASE_ENGINES, DATABASE_EXPECTED, REDIS_EXPECTED, redis_problem
+from dashboard.settings_lists import ALLOWED_HOST, API_ADDRESS, PROXY, TRUSTED_ORIGIN
 from dashboard.sizes import parse_size
 
 django_stubs_ext.monkeypatch()  # ModelAdmin[Source] and its like exist for the type checker only
 
 env = Env()
+T = TypeVar("T")
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 # -- Where and who ---------------------------------------------------------------------------------------------------
@@ -40,14 +43,25 @@ def _secret_key() -> str:
 
 
 SECRET_KEY = env.str("TIERSCOPE_SECRET_KEY", "") or _secret_key()
-ALLOWED_HOSTS = env.list("TIERSCOPE_ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
-CSRF_TRUSTED_ORIGINS: list[str] = env.list("TIERSCOPE_TRUSTED_ORIGINS", [])
+
+
+def _right(name: str, read: Callable[[str], T], text: str) -> T:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise EnvValidationError(f'Environment variable "{name}" invalid: {error}', [str(error)]) from None
+
+
+_LOOPBACK = "localhost,127.0.0.1,[::1]"
+ALLOWED_HOSTS = _right("TIERSCOPE_ALLOWED_HOSTS", ALLOWED_HOST.all, env.str("TIERSCOPE_ALLOWED_HOSTS", "") or _LOOPBACK)
+CSRF_TRUSTED_ORIGINS = _right("TIERSCOPE_TRUSTED_ORIGINS", TRUSTED_ORIGIN.all, env.str("TIERSCOPE_TRUSTED_ORIGINS", ""))
+TRUSTED_PROXIES = _right("TIERSCOPE_TRUSTED_PROXIES", PROXY.all, env.str("TIERSCOPE_TRUSTED_PROXIES", ""))
 METRICS_TOKEN = env.str("TIERSCOPE_METRICS_TOKEN", "")
 REEXPORT = env.bool("TIERSCOPE_REEXPORT", False)  # watched engines on /metrics, too
 _REACHABLE = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(BIND, BIND)
 LOCAL_URL = f"http://{f'[{_REACHABLE}]' if ':' in _REACHABLE else _REACHABLE}:{PORT}"
 # Where the worker reaches /v1: the sample traffic is sent like anybody else's.
-API_URL = env.str("TIERSCOPE_API_URL", LOCAL_URL)
+API_URL = _right("TIERSCOPE_API_URL", API_ADDRESS.one, env.str("TIERSCOPE_API_URL", "") or LOCAL_URL)
 SAMPLE_TRAFFIC = env.bool("TIERSCOPE_SAMPLE_TRAFFIC", True)
 
 # -- The embedded engine ---------------------------------------------------------------------------------------------
@@ -266,12 +280,22 @@ def _is_news(record: logging.LogRecord) -> bool:
     return (path, getattr(record, "status_code", 0)) != ("/healthz", 503)
 
 
+def _without_a_clients_traceback(record: logging.LogRecord) -> bool:
+    """What a client did wrong (a host name, too many fields) is one line: where in Django it was noticed is no news."""
+    if getattr(record, "status_code", 500) < 500:
+        record.exc_info = record.exc_text = None
+    return True
+
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "filters": {"news": {"()": "django.utils.log.CallbackFilter", "callback": _is_news}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {
+        "news": {"()": "django.utils.log.CallbackFilter", "callback": _is_news},
+        "short": {"()": "django.utils.log.CallbackFilter", "callback": _without_a_clients_traceback},
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["short"]}},
     "root": {"handlers": ["console"], "level": env.str("TIERSCOPE_LOG_LEVEL", "INFO", validate=_LEVELS)},
     # A task a second asks what is due: its comings and goings are no news, its failures are errors. A login that went
     # well is none either: axes would tell five lines about it.

@@ -25,17 +25,23 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def main() -> int:
-    config = uvicorn.Config(
+def configured() -> uvicorn.Config:
+    return uvicorn.Config(
         "dashboard.asgi:application",
         host=settings.BIND,
         port=settings.PORT,
         lifespan="off",
+        # By default uvicorn believes anybody on this machine, who would have a new address for each guessed password.
+        proxy_headers=bool(settings.TRUSTED_PROXIES),
+        forwarded_allow_ips=settings.TRUSTED_PROXIES,
         access_log=False,
         log_level="warning",
         timeout_graceful_shutdown=_DRAIN_SECONDS,
     )
-    server = Server(config)
+
+
+def main() -> int:
+    server = Server(configured())
     server.run()
     return int(not server.started)
 

@@ -51,6 +51,17 @@ def load(monkeypatch: pytest.MonkeyPatch, **variables: str) -> dict[str, Any]:
         ("TIERSCOPE_REMOTE_TTL_SECONDS", "5"),
         ("TIERSCOPE_DISK_COMPRESSION", "zip"),
         ("TIERSCOPE_REMOTE_COMPRESSION", "int4"),
+        ("TIERSCOPE_TRUSTED_ORIGINS", "foo"),
+        ("TIERSCOPE_TRUSTED_ORIGINS", "https://a.example,"),
+        ("TIERSCOPE_TRUSTED_ORIGINS", "https://a.example/path"),
+        ("TIERSCOPE_API_URL", "garbage"),
+        ("TIERSCOPE_API_URL", "http://web:99999"),
+        ("TIERSCOPE_API_URL", "http://a,http://b"),
+        ("TIERSCOPE_ALLOWED_HOSTS", " "),
+        ("TIERSCOPE_ALLOWED_HOSTS", "https://a.example"),
+        ("TIERSCOPE_ALLOWED_HOSTS", "a.example:8000"),
+        ("TIERSCOPE_TRUSTED_PROXIES", "proxy"),
+        ("TIERSCOPE_TRUSTED_PROXIES", "10.0.0.1/8"),
     ],
 )
 def test_a_wrong_value_fails_with_the_name_of_its_variable(
@@ -124,3 +135,24 @@ def test_the_operators_guide_names_every_variable_and_every_check() -> None:
     assert len(variables) > 15
     assert len(ids) > 5
     assert [name for name in {*variables, *sizes, *ids} if f"`{name}`" not in guide] == []
+
+
+def test_lists_are_read_as_people_write_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = load(
+        monkeypatch,
+        TIERSCOPE_ALLOWED_HOSTS="a.example, .b.example,[::1],*",
+        TIERSCOPE_TRUSTED_ORIGINS="https://a.example:8443, https://*.b.example",
+        TIERSCOPE_TRUSTED_PROXIES="::1, 10.0.0.0/8",
+        TIERSCOPE_API_URL="http://web:8000",
+    )
+    assert told["ALLOWED_HOSTS"] == ["a.example", ".b.example", "[::1]", "*"]
+    assert told["CSRF_TRUSTED_ORIGINS"] == ["https://a.example:8443", "https://*.b.example"]
+    assert told["TRUSTED_PROXIES"] == ["::1", "10.0.0.0/8"]
+    assert told["API_URL"] == "http://web:8000"
+
+
+def test_what_is_not_said_is_this_host_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = load(monkeypatch, TIERSCOPE_ALLOWED_HOSTS="", TIERSCOPE_API_URL="")
+    assert told["ALLOWED_HOSTS"] == ["localhost", "127.0.0.1", "[::1]"]
+    assert (told["CSRF_TRUSTED_ORIGINS"], told["TRUSTED_PROXIES"]) == ([], [])
+    assert told["API_URL"] == told["LOCAL_URL"]

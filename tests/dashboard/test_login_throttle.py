@@ -10,6 +10,8 @@ from django.core.management import call_command
 from django.test import AsyncClient, Client
 from django.utils import timezone
 
+from dashboard.web_server import configured
+
 pytestmark = pytest.mark.django_db
 
 
@@ -82,3 +84,28 @@ def test_no_password_is_kept() -> None:
 async def test_it_works_in_the_asynchronous_web_process() -> None:
     form = {"username": "ada", "password": "wrong"}
     assert [(await AsyncClient().post("/login/", form)).status_code for _ in range(11)] == [200] * 9 + [429] * 2
+
+
+async def address_seen(trusted: list[str], settings: Any) -> str:
+    """What the application is told of a client on this machine that says it is forwarded."""
+    settings.TRUSTED_PROXIES = trusted
+    seen: list[Any] = []
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(scope["client"][0])
+
+    config = configured()
+    config.app = application
+    config.load()
+    headers = [(b"x-forwarded-for", b"6.6.6.6, 192.0.2.9")]
+    scope = {"type": "http", "client": ("127.0.0.1", 5), "headers": headers, "scheme": "http", "path": "/"}
+    await config.loaded_app(scope, None, None)
+    return str(seen[0])
+
+
+async def test_a_new_address_for_each_guess_cannot_be_made_up(settings: Any) -> None:
+    assert await address_seen([], settings) == "127.0.0.1"
+
+
+async def test_a_trusted_proxy_tells_the_address_of_its_client_not_what_that_one_says(settings: Any) -> None:
+    assert await address_seen(["127.0.0.1"], settings) == "192.0.2.9"
