@@ -9,6 +9,7 @@ from django.forms.models import BaseInlineFormSet
 
 from dashboard.models import Backfill, CacheTier, Discovery, Mapping, MappingRow, Source
 from dashboard.services.backfill import check
+from dashboard.services.source_names import check_name
 from dashboard.services.sources import check_mapping, check_not_ours, check_url, target_of
 from dashboard.sources.discovery import DiscoveryError, check_path
 from dashboard.sources.headers import parse_headers
@@ -54,6 +55,8 @@ class AccessForm(forms.ModelForm[Any]):
 
     def clean_typed_headers(self) -> str:
         text: str = self.cleaned_data["typed_headers"]
+        if not text.isascii():
+            raise forms.ValidationError("Headers have ASCII characters only.", code="invalid")
         try:
             parse_headers(text)
         except ValueError as error:
@@ -64,7 +67,7 @@ class AccessForm(forms.ModelForm[Any]):
         text: str = self.cleaned_data["tls_ca"].strip()
         try:
             ssl.create_default_context(cadata=text or None)
-        except (ssl.SSLError, ValueError):
+        except (ssl.SSLError, TypeError, ValueError):  # TypeError: not ASCII
             raise forms.ValidationError(
                 "This is no certificate; expected PEM, “-----BEGIN CERTIFICATE-----” and so on.", code="invalid"
             ) from None
@@ -130,6 +133,8 @@ class SourceForm(AccessForm):
         wanted = self.wanted = Source(**{name: data[name] for name in ("url", "kind", "mapping", *_TLS)})
         wanted.token, wanted.headers = self.instance.token, self.instance.headers
         try:
+            if "name" in self.changed_data:
+                check_name(data["name"])
             check_url(wanted.url)
             check_mapping(wanted.kind, wanted.mapping)
             self.take_secrets(wanted, self.initial.get("url", ""), wanted.url)

@@ -20,6 +20,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
 
 from dashboard import valkey
 from dashboard.http_metrics import registry as http_registry
@@ -75,13 +76,18 @@ def merge(texts: Mapping[str, str]) -> Iterable[Metric]:
 
 
 def as_one(families: Iterable[Metric]) -> Iterable[Metric]:
-    """A family that is told twice, by our engines and of watched ones, once: a text must not have it twice."""
+    """A family that is told twice, by our engines and of watched ones, once: no text has it or a sample twice."""
     merged: dict[str, Metric] = {}
     for family in families:
         merged.setdefault(family.name, family)
         if merged[family.name] is not family:
-            merged[family.name].samples += family.samples
+            told = set(map(_identity, merged[family.name].samples))
+            merged[family.name].samples += [each for each in family.samples if _identity(each) not in told]
     return merged.values()
+
+
+def _identity(sample: Sample) -> tuple[str, frozenset[tuple[str, str]]]:
+    return sample.name, frozenset(sample.labels.items())
 
 
 def _watched() -> Iterable[Metric]:

@@ -123,7 +123,7 @@ _COLUMNS = ("model_name", "metric", "cache_tier", "detail")
 
 
 def _columns(key: Key) -> tuple[str, ...]:
-    return (key.model_name[:200], key.metric, key.cache_tier, key.detail)
+    return (key.model_name, key.metric, key.cache_tier, key.detail)
 
 
 def _known_series(source: Source, engine: str) -> dict[tuple[str, ...], int]:

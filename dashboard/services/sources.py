@@ -1,13 +1,14 @@
 """Every write of sources: the embedded one, and engines that somebody asks to be watched. Records nothing."""
 
 from datetime import datetime
-from urllib.parse import urlsplit
 
 import redis
 from django.core.exceptions import ValidationError
 
 from dashboard import valkey
 from dashboard.models import Access, Discovery, Mapping, Source
+from dashboard.services.source_names import check_name
+from dashboard.sources.address import address_problem
 from dashboard.sources.exposition import ExpositionError, parse
 from dashboard.sources.headers import parse_headers, with_token
 from dashboard.sources.http import ScrapeError, fetch_target
@@ -43,6 +44,7 @@ def add_source(
 ) -> Source:
     """Watches one more engine. Raises ValidationError with sentences for a person."""
     source = Source(name=name, url=url, kind=kind, interval_seconds=interval_seconds, mapping=mapping, due_at=now)
+    check_name(name)
     check_url(url)
     check_mapping(kind, mapping)
     source.full_clean()
@@ -108,12 +110,6 @@ def check_not_ours(target: Target, fetch_text: Fetch) -> None:
 
 
 def check_url(url: str) -> None:
-    """Raises ValidationError unless `url` is an http(s) address without credentials (they would be shown in pages)."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValidationError({"url": "Enter the metrics address, like http://gpu-7:8000/metrics."})
-    if parts.username or parts.password:
-        raise ValidationError({"url": "Leave the user name and password out of the address: it is shown on pages."})
+    """Raises ValidationError unless `url` is an http(s) address that can be asked, without credentials."""
+    if problem := address_problem(url):
+        raise ValidationError({"url": problem})

@@ -15,6 +15,7 @@ from django.db import transaction
 
 from dashboard import valkey
 from dashboard.models import TierChange, TierSetting
+from dashboard.services.source_names import give_way
 from dashboard.sizes import exact_size, format_size
 from dashboard.tier_modes import Modes, modes_of
 
@@ -53,6 +54,7 @@ class ChangedMeanwhileError(Exception):
 
 def ensure_settings(engine: str, defaults: Mapping[str, int]) -> None:
     """Creates the setting of every tier in `defaults` (bytes by tier name) that has none; what is there stays."""
+    give_way(engine)
     for tier, num_bytes in defaults.items():
         first = {"desired_bytes": num_bytes, "write_mode": _FIRST_WRITE_MODES.get(str(tier), "write_back")}
         TierSetting.objects.get_or_create(engine=engine, cache_tier=str(tier), defaults=first)

@@ -1,5 +1,6 @@
 """Turns samples into canonical counters and gauges by a table. Knows no engine: every name lives in tables/."""
 
+import hashlib
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -12,6 +13,8 @@ from dashboard.sources.rules import Adapter, Metric, Rule
 
 HIT_TIERS = tuple(CacheTier.values)
 MAX_SERIES = 5_000  # an engine has about a hundred a model; a label that never repeats would fill the database
+MAX_MODEL = 200  # characters that a series has for it
+_MAX_DETAIL = 32
 _LARGEST = 2**62  # a 64-bit column holds it, and twice it
 _WORDS = {Metric.TTFT.value: "time to first token", Metric.LOAD_TIMES.value: "load times"}
 HISTOGRAMS = frozenset(_WORDS)
@@ -171,7 +174,7 @@ def _computed(adapter: Adapter, counters: Mapping[Key, int]) -> str:
 def _key(adapter: Adapter, rule: Rule, labels: Mapping[str, str]) -> Key:
     return Key(
         engine=_first(labels, adapter.engine_labels),
-        model_name=_first(labels, adapter.model_labels),
+        model_name=shortened(_first(labels, adapter.model_labels), MAX_MODEL),
         metric=rule.metric.value,
         cache_tier=rule.tier.tier(labels),
         detail=_detail(rule, labels),
@@ -184,7 +187,14 @@ def _detail(rule: Rule, labels: Mapping[str, str]) -> str:
     if rule.metric in HISTOGRAMS:
         with suppress(ValueError):
             return "+Inf" if math.isinf(float(value)) else f"{float(value):g}"
-    return value[:32]
+    return shortened(value, _MAX_DETAIL)
+
+
+def shortened(text: str, length: int) -> str:
+    """`text`, or where it is longer than that its begin with a digest: what differs behind the cut stays apart."""
+    if len(text) <= length:
+        return text
+    return f"{text[: length - 13]}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
 def _clean(value: str) -> str:

@@ -99,7 +99,12 @@ def _samples(text: str) -> Iterator[tuple[int, Sample]]:
 
 
 def _values(series: dict[str, Any]) -> Iterator[tuple[int, Sample]]:
-    labels = {str(name): str(value) for name, value in series["metric"].items()}
+    labels = {_text(name): _text(value) for name, value in series["metric"].items()}
     name = canonical_name(labels.pop("__name__"))
     for second, value in series["values"]:
         yield round(float(second)), Sample(name, labels, float(value))
+
+
+def _text(told: Any) -> str:
+    """Half a character, which JSON can escape, has no place in a database."""
+    return str(told).encode(errors="replace").decode()

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from dashboard.sources.adapter import Adapted, Key
+from dashboard.sources.adapter import Adapted, Key, shortened
+
+MAX_ENGINE = 130
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ def readings(
 
 
 def engine_name(prefix: str, label: str) -> str:
-    return "/".join(filter(None, (prefix, label)))[:130]
+    return shortened("/".join(filter(None, (prefix, label))), MAX_ENGINE)
 
 
 def _of(values: Mapping[Key, int], engine: str) -> dict[Key, int]:
