@@ -31,8 +31,7 @@ def record_due() -> int:
 @shared_task(name="dashboard.tasks.discover_due", queue="default", expires=30)
 def discover_due() -> int:
     """Reads every list of targets whose time has come; how many were read."""
-    now = timezone.now()
-    return sum(discovery.refresh(pk, now=now) is not None for pk in discovery.due_ids(now))
+    return discovery.refresh_due(timezone.now())
 
 
 @shared_task(name="dashboard.tasks.backfill_due", queue="default", expires=10)

@@ -39,6 +39,7 @@ from dashboard.sources.target import Target
 
 CLAIM_SECONDS = 120
 TURN_SECONDS = 8  # of one of a worker's threads; scrapes go on in the others
+MAX_STEPS = 1_000_000  # of one import: two years by the minute, 8,334 queries
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 _ERROR_LENGTH = 1000
 
@@ -88,7 +89,14 @@ def check(wanted: Backfill) -> None:
         raise ValidationError({"source": "The embedded engines have their whole history already."})
     if wanted.start_at >= wanted.end_at:
         raise ValidationError({"end_at": "The end is not after the start."})
+    if wanted.start_at < _LONG_AGO:
+        raise ValidationError({"start_at": f"No engine has a history from before {_LONG_AGO:%Y}."})
     wanted.clean_fields(exclude=["cursor_at", "claimed_until"])
+    num_steps = int((wanted.end_at - wanted.start_at).total_seconds()) // wanted.step_seconds
+    if num_steps > MAX_STEPS:
+        raise ValidationError(
+            {"start_at": f"That is {num_steps:,} steps; at most {MAX_STEPS:,} are imported at once: begin later."}
+        )
 
 
 def check_answers(wanted: Backfill, *, ask: Ask = ask) -> None:

