@@ -9,7 +9,6 @@ import re
 import ssl
 import zlib
 from collections.abc import AsyncIterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from errno import errorcode
 from functools import lru_cache
 from urllib.parse import urlsplit
@@ -36,7 +35,7 @@ def fetch(url: str, *, headers: Mapping[str, str] | None = None, tls: Tls | None
     host = _host(url)
     sent = {"Accept": accept, "Accept-Encoding": "gzip", "User-Agent": "tierscope", **(headers or {})}
     try:
-        with asyncio.Runner(loop_factory=_loop) as runner:
+        with asyncio.Runner(loop_factory=_Loop) as runner:
             return runner.run(_fetched(url, host, sent, _context(url, tls)))
     except TimeoutError:
         raise ScrapeError(f"{host} was still answering after {TOTAL_SECONDS:g} s.") from None
@@ -62,17 +61,11 @@ async def _fetched(url: str, host: str, sent: Mapping[str, str], context: ssl.SS
         return await _bounded(response, host)
 
 
-class _Resolver(ThreadPoolExecutor):
-    """Where names are looked up. A look-up cannot be ended, and nobody waits for one that was given up."""
+class _Loop(asyncio.SelectorEventLoop):
+    """Names are looked up in a thread. A look-up cannot be ended, and nobody waits for one that was given up."""
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        super().shutdown(wait=False, cancel_futures=True)
-
-
-def _loop() -> asyncio.AbstractEventLoop:
-    loop = asyncio.new_event_loop()
-    loop.set_default_executor(_Resolver(1))
-    return loop
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  asyncio's own
+        """Left to `close`, which does not wait."""
 
 
 def fetch_target(target: Target) -> str:
