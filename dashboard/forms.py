@@ -81,7 +81,12 @@ class TierSettingForm(forms.ModelForm[TierSetting]):
         return num_bytes
 
     def clean(self) -> dict[str, Any] | None:
-        if self._seen() != self.stored:
+        seen = self._seen()
+        if seen is None:
+            raise forms.ValidationError(
+                "This page does not say which sizes you saw, so nothing was saved: open it again.", code="unseen"
+            )
+        if seen != self.stored:
             raise forms.ValidationError(
                 "Somebody else changed this tier while this page was open, so nothing was saved. "
                 f"It is now {exact_size(self.stored.desired_bytes)}, "

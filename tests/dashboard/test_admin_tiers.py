@@ -267,7 +267,7 @@ def test_the_second_of_two_admins_gets_a_sentence_and_overwrites_nothing(admin: 
 
 @pytest.mark.parametrize("seen", ["", "nonsense", '[1, "lru", "write_back"]'])
 def test_a_forged_record_of_what_was_seen_saves_nothing(admin: Client, cpu: TierSetting, seen: str) -> None:
-    assert "so nothing was saved" in save(admin, cpu, size="3 GiB", seen=seen)
+    assert "does not say which sizes you saw, so nothing was saved" in save(admin, cpu, size="3 GiB", seen=seen)
 
 
 @pytest.mark.parametrize("policy", tuple(Policy))
