@@ -15,7 +15,7 @@ test:
 ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else
-	$(BIN)/python -m pytest -n 3 --dist loadgroup --no-loadscope-reorder --ignore tests/browser
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --ignore tests/browser
 	$(BIN)/python -m pytest tests/browser
 endif
 

@@ -60,13 +60,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """For processes side by side: a file stays in one, so do all that share a stack. Long files come first: one that
-    came last would be waited for alone.
-    """
+    """Long files come first: side by side with others, one that came last would be waited for alone."""
     long = {item.path for item in items if item.get_closest_marker("slow")}
-    for item in items:
-        is_scripted = "scripted_stack" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("scripted_stack" if is_scripted else str(item.path)))
     items.sort(key=lambda item: item.path not in long)
 
 
