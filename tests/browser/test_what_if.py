@@ -1,5 +1,6 @@
 """The what-if page in a real browser: sliders, typed sizes, charts that say what the API says, advice, and applying."""
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,19 @@ from tests.browser.conftest import Visits
 from tests.browser.driver import SeededStack
 
 TIERS = ["gpu", "cpu", "disk"]
+FIRST_SIZES = {"gpu": 1_000, "cpu": 2_000, "disk": 3_000}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def first_sizes(pages_stack: SeededStack) -> None:
+    """What the traffic was seeded for, whatever other files' tests have made of the tiers."""
+    pages_stack.seed("first_sizes")
+
+    def are_applied() -> bool:
+        told = json.loads(pages_stack.valkey().get("ts:engine:local") or "{}")
+        return {tier: each["capacity_bytes"] for tier, each in told.get("tiers", {}).items()} == FIRST_SIZES
+
+    pages_stack.wait_until(are_applied, "the tiers have their first sizes")
 
 
 def what_if(visits: Visits, query: str = "?range=1h", width: int = 1400) -> Page:
