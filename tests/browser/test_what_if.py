@@ -164,7 +164,7 @@ def test_the_charts_follow_the_theme(visits: Visits) -> None:
     page.evaluate("localStorage.setItem('theme', 'dark')")
     page.reload()
     page.wait_for_selector("body[data-ready]")
-    assert tick.evaluate("element => getComputedStyle(element).fill") != light
+    expect(tick).not_to_have_css("fill", light)
 
 
 def test_before_any_traffic_the_page_says_what_it_needs(visits: Visits, pages_stack: SeededStack) -> None:
