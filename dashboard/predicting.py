@@ -99,21 +99,17 @@ class Predictor:
 
     def predict(self, sizes: Sizes) -> Outcome:
         """Raises KeyError for a tier without a size."""
-        return self._outcome(self.hit(sizes), sizes)
+        hit = self.hit(sizes)
+        dollars = self.dollars(sizes, computed=1.0 - sum(hit.values()))
+        return Outcome(hit, self.mean_ttft(hit), self.p95_ttft(hit), dollars)
 
     @cached_property
     def as_measured(self) -> Outcome:
         """What was counted, with today's sizes."""
-        hit = self.measured.hit_shares
-        shares = {tier.tier: hit.get(tier.tier, 0.0) for tier in self.tiers}
+        shares = self.as_measured_shares
         p95 = quantile(0.95, _added(self.measured.ttft.values()))
         return Outcome(
             shares, self.measured.mean_ttft_seconds, p95, self.dollars(self.today, 1.0 - sum(shares.values()))
-        )
-
-    def _outcome(self, hit: Shares, sizes: Sizes) -> Outcome:
-        return Outcome(
-            hit, self.mean_ttft(hit), self.p95_ttft(hit), self.dollars(sizes, computed=1.0 - sum(hit.values()))
         )
 
     # -- time ----------------------------------------------------------------------------------------------------------

@@ -33,13 +33,13 @@ def become(name: str) -> Never:
             sys.exit(main())
         case "engine":
             queue = f"engine.{settings.ENGINE_NAME}"
-            _celery(worker_arguments(queue, f"engine-{settings.ENGINE_NAME}", _ENGINE_THREADS))
+            _celery(_worker_arguments(queue, f"engine-{settings.ENGINE_NAME}", _ENGINE_THREADS))
         case "worker":
-            _celery(worker_arguments("default", "worker", _WORKER_THREADS))
+            _celery(_worker_arguments("default", "worker", _WORKER_THREADS))
     raise ValueError(f"“{name}” is not a process; choose one of {', '.join(NAMES)}.")
 
 
-def worker_arguments(queue: str, name: str, num_threads: int) -> list[str]:
+def _worker_arguments(queue: str, name: str, num_threads: int) -> list[str]:
     return [
         *("--quiet", "--app", "dashboard", "worker"),
         *("--pool", "threads", "--concurrency", str(num_threads)),

@@ -1,17 +1,14 @@
 """How long things are kept: one row, so its list is its form."""
 
-from typing import Any
-
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import reverse
 
+from dashboard.admin.one_row import OneRowAdmin
 from dashboard.forms import RetentionForm
 from dashboard.models import Retention
 
 
 @admin.register(Retention)
-class RetentionAdmin(admin.ModelAdmin[Retention]):
+class RetentionAdmin(OneRowAdmin[Retention]):
     form = RetentionForm
     fieldsets = [
         (
@@ -23,15 +20,3 @@ class RetentionAdmin(admin.ModelAdmin[Retention]):
         ),
         ("Request log", {"fields": ["requests_days", "requests_rows"], "description": "Whichever is reached first."}),
     ]
-
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        if not self.has_view_permission(request):
-            return super().changelist_view(request, extra_context)  # refuses in the admin's own way
-        row, _ = Retention.objects.get_or_create(pk=1)
-        return HttpResponseRedirect(reverse("admin:dashboard_retention_change", args=[row.pk]))
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Retention | None = None) -> bool:
-        return False

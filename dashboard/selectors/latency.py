@@ -60,3 +60,8 @@ def quantile(share: float, histogram: Mapping[float, float]) -> float | None:
             return lower if math.isinf(bound) else lower + (bound - lower) * (wanted - below) / count
         below, lower = below + count, bound
     return lower
+
+
+def mean_seconds(microseconds: int, num_answered: int) -> float | None:
+    """None where nothing was answered, or nobody told how long it took."""
+    return microseconds / num_answered / 1e6 if num_answered and microseconds else None

@@ -9,10 +9,10 @@ from typing import Any
 
 from dashboard.models import Bucket, TierSetting
 from dashboard.selectors.engines import Fleet, LiveTier
-from dashboard.selectors.store import TIER_ORDER, Metric, series_of
+from dashboard.selectors.store import Metric, series_of
+from dashboard.selectors.tier_costs import TIERS
 from dashboard.tier_modes import Modes, modes_of
 
-_TIERS = tuple(tier for tier in TIER_ORDER if tier != "unattributed")
 Readings = Mapping[str, Mapping[str, float]]
 
 
@@ -35,10 +35,10 @@ def tier_sizes(alive: Fleet, readings: Readings, *, engine: str) -> tuple[TierSi
     """Fastest first; tiers of which nobody tells how many bytes a token takes are left out."""
     live = alive.engines[engine].tiers if engine in alive.engines else {}
     settings = {setting.cache_tier: setting for setting in TierSetting.objects.filter(engine=engine)}
-    ratios = {tier: ratio for tier in _TIERS if (ratio := _ratio(live.get(tier), readings.get(tier, {})))}
+    ratios = {tier: ratio for tier in TIERS if (ratio := _ratio(live.get(tier), readings.get(tier, {})))}
     usual = next(iter(ratios.values()), None)
     found = []
-    for tier in _TIERS:
+    for tier in TIERS:
         size = _size(live.get(tier), settings.get(tier), readings.get(tier, {}))
         ratio = ratios.get(tier, usual)
         if size is None or ratio is None or not _can_be(live.get(tier)):

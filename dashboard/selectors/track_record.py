@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dashboard.models import Prediction, TierChange
+from dashboard.models import Bucket, Prediction, TierChange
 from dashboard.selectors.kept import oldest_starts, retention
+from dashboard.selectors.latency import mean_seconds
 from dashboard.selectors.period import Period
 from dashboard.selectors.store import Metric, series_of, totals_of
 
 MAX_ROWS = 10  # the newest
-_STEPS = (10, 60, 3_600, 86_400)
+_STEPS = tuple(Bucket.Resolution.values)
 _METRICS = (Metric.PROMPT_TOKENS, Metric.HIT_TOKENS, Metric.TTFT, Metric.TTFT_MICROSECONDS)
 
 
@@ -62,6 +63,6 @@ def _measure(row: Prediction, period: Period) -> tuple[Mapping[str, float] | Non
         sums[metric] += value
         if metric == Metric.HIT_TOKENS:
             hits[tier] = value
-    prompt, answered, microseconds = (sums[m] for m in (Metric.PROMPT_TOKENS, Metric.TTFT, Metric.TTFT_MICROSECONDS))
+    prompt = sums[Metric.PROMPT_TOKENS]
     shares = {tier: value / prompt for tier, value in hits.items()} if prompt else None
-    return shares, microseconds / answered / 1e6 if answered and microseconds else None
+    return shares, mean_seconds(sums[Metric.TTFT_MICROSECONDS], sums[Metric.TTFT])

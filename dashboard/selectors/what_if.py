@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db.models import Max
 
 from dashboard.models import Series, Source
-from dashboard.selectors.latency import Histogram, known_bounds
+from dashboard.selectors.latency import Histogram, known_bounds, mean_seconds
 from dashboard.selectors.period import Period
 from dashboard.selectors.reuse import ReuseCurve, reuse_curve
 from dashboard.selectors.store import Metric, grouped, series_of, totals_of
@@ -57,13 +57,12 @@ def measured(period: Period, *, engine: str, model_name: str | None = None, now:
         sums[metric] += value
         if metric == Metric.TTFT:
             ttft[tier][float(detail)] += value
-    num_answered, microseconds = sums[Metric.TTFT], sums[Metric.TTFT_MICROSECONDS]
     return Measured(
         curve=reuse_curve(period, engine=engine, model_name=model_name),
         costs=tier_costs(period, engine=engine, model_name=model_name, metrics=_COSTS),
         computed_tokens=sums[Metric.COMPUTED_TOKENS],
         ttft=ttft,
-        mean_ttft_seconds=microseconds / num_answered / 1e6 if num_answered and microseconds else None,
+        mean_ttft_seconds=mean_seconds(sums[Metric.TTFT_MICROSECONDS], sums[Metric.TTFT]),
         observed_seconds=_observed_seconds(period, engine, model_name, now),
     )
 

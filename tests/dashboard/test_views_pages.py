@@ -177,7 +177,7 @@ def test_the_vendored_plotly_has_its_licence_and_version_beside_it() -> None:
     (script,) = (ROOT / "static/vendor").glob("*.js")
     assert script.name in readme
     assert re.search(r"plotly\.js.*v4\.1\.1", script.read_text()[:200])
-    assert script.name in (ROOT / "templates/overview.html").read_text()
+    assert script.name in (ROOT / "templates/charts_page.html").read_text()
     assert (ROOT / "static/vendor/plotly-LICENSE.txt").read_text().startswith("MIT License")
 
 
