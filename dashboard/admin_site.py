@@ -19,6 +19,7 @@ _MODEL_ORDER = [
     "Prediction",
     "Prices",
     "ApiKey",
+    "ReadToken",
     "Retention",
     "RequestLog",
     "Series",

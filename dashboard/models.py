@@ -5,11 +5,11 @@ counted is an integer, so that sums are exact.
 """
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from dashboard import tenants
+from dashboard.models_secrets import ApiKey, ReadToken, validate_tenant
 from dashboard.models_sources import Access, Backfill, CacheTier, Discovery, EngineKind, Mapping, MappingRow, Source
 from dashboard.models_whatif import Prediction, Prices
 from dashboard.tier_modes import MAX_STORE_AFTER_HITS
@@ -28,24 +28,19 @@ __all__ = [
     "MappingRow",
     "Prediction",
     "Prices",
+    "ReadToken",
     "RequestLog",
     "Retention",
     "Series",
     "Source",
     "TierChange",
     "TierSetting",
+    "validate_tenant",
 ]
 
 
 # The tiers that our engines have; "unattributed" is what others do not tell.
 OWN_TIERS = [choice for choice in CacheTier.choices if choice[0] != CacheTier.UNATTRIBUTED]
-
-
-def validate_tenant(name: str) -> None:
-    try:
-        tenants.check_tenant(name)
-    except ValueError as error:
-        raise ValidationError(str(error), code="invalid") from None
 
 
 class Series(models.Model):
@@ -316,33 +311,3 @@ class RequestLog(models.Model):
 
     def __str__(self) -> str:
         return self.request_id
-
-
-class ApiKey(models.Model):
-    """Who may send traffic. The key itself is shown once and stored as a SHA-256 hash."""
-
-    name = models.CharField(
-        max_length=100,
-        unique=True,
-        error_messages={"unique": "A key of this name already exists; choose another name."},
-    )
-    tenant = models.CharField(
-        max_length=tenants.MAX_LENGTH,
-        blank=True,
-        validators=[validate_tenant],
-        help_text="Keys of one tenant reuse each other's prompts, and nobody else's. Keys without one share a common "
-        "pool.",
-    )
-    prefix = models.CharField(max_length=12, editable=False)
-    hashed_key = models.CharField(max_length=64, unique=True, editable=False)
-    created_at = models.DateTimeField(auto_now_add=True)
-    last_used_at = models.DateTimeField(null=True, editable=False)
-    is_active = models.BooleanField(default=True)
-
-    class Meta:
-        verbose_name = "API key"
-        verbose_name_plural = "API keys"
-        ordering = ["name"]
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.prefix}…)"

@@ -12,6 +12,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("login/", auth.LoginView.as_view(template_name="login.html"), name="login"),
     re_path(r"^v1(?:/|$)", include("dashboard.api.urls")),
+    re_path(r"^api/v1(?:/|$)", include("dashboard.read_api.urls")),
     path("", include("dashboard.views.urls")),
     path("metrics", metrics, name="metrics"),
     path("healthz", healthz, name="healthz"),

@@ -1,4 +1,4 @@
-"""API keys: made once, shown once, stored as a SHA-256 hash. Knows nothing about HTTP."""
+"""API keys and read tokens: made once, shown once, stored as a SHA-256 hash. Knows nothing about HTTP."""
 
 import hashlib
 import logging
@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import Q
 
-from dashboard.models import ApiKey
+from dashboard.models import ApiKey, ReadToken
 from dashboard.secret_files import read_or_create
 from dashboard.tenants import check_tenant
 
@@ -35,17 +35,33 @@ def find_api_key(key: str) -> ApiKey | None:
     return ApiKey.objects.filter(hashed_key=hash_key(key), is_active=True).first()
 
 
-def record_use(api_key: ApiKey, now: datetime) -> None:
-    """Notes when the key was last used, at most once a minute: a read-mostly row stays one.
+def create_read_token(name: str) -> tuple[ReadToken, str]:
+    """The stored row and the token itself, which nobody can read again. Raises ValueError when the name is taken."""
+    token = new_key("tsr-")
+    try:
+        with transaction.atomic():
+            return ReadToken.objects.create(name=name, prefix=token[:9], hashed_key=hash_key(token)), token
+    except IntegrityError:
+        raise ValueError(f"There is a read token named “{name}” already; choose another name.") from None
+
+
+def find_read_token(token: str) -> ReadToken | None:
+    """The active token that hashes to the same; an API key is none, so that it reads nothing."""
+    return ReadToken.objects.filter(hashed_key=hash_key(token), is_active=True).first()
+
+
+def record_use(secret: ApiKey | ReadToken, now: datetime) -> None:
+    """Notes when the key or token was last used, at most once a minute: a read-mostly row stays one.
 
     A database that cannot be written to is logged and refuses nobody.
     """
     stale = Q(last_used_at__isnull=True) | Q(last_used_at__lt=now - _USED_EVERY)
-    if api_key.last_used_at is None or api_key.last_used_at < now - _USED_EVERY:
+    if secret.last_used_at is None or secret.last_used_at < now - _USED_EVERY:
         try:
-            ApiKey.objects.filter(stale, pk=api_key.pk).update(last_used_at=now)
+            type(secret)._default_manager.filter(stale, pk=secret.pk).update(last_used_at=now)
         except DatabaseError as error:
-            logger.warning("the use of the API key %s was not noted: %s", api_key.name, error)
+            kind = type(secret)._meta.verbose_name
+            logger.warning("the use of the %s %s was not noted: %s", kind, secret.name, error)
 
 
 def ensure_default_key(home: Path | None = None) -> bool:
@@ -63,8 +79,8 @@ def ensure_default_key(home: Path | None = None) -> bool:
     return True
 
 
-def new_key() -> str:
-    return f"ts-{secrets.token_urlsafe(32)}"
+def new_key(start: str = "ts-") -> str:
+    return f"{start}{secrets.token_urlsafe(32)}"
 
 
 def hash_key(key: str) -> str:

@@ -39,11 +39,11 @@ class Query:
     model_name: str | None
 
 
-def read_query(params: Mapping[str, str], now: float) -> Query:
-    """Raises BadParameterError."""
+def read_query(params: Mapping[str, str], now: float, *, ends: tuple[str, str] = ("start", "end")) -> Query:
+    """`ends` are the names of a custom period's two moments. Raises BadParameterError."""
     engine, model_name = _name(params, "engine"), _name(params, "model")
-    if params.get("start") or params.get("end"):
-        start, end = _custom(params, now)
+    if any(params.get(name) for name in ends):
+        start, end = _custom(params, now, *ends)
         return Query(start, end, "", engine, model_name)
     name = params.get("range") or DEFAULT_RANGE
     if name not in RANGES:
@@ -51,17 +51,17 @@ def read_query(params: Mapping[str, str], now: float) -> Query:
     return Query(int(now) - RANGES[name], int(now), name, engine, model_name)
 
 
-def _custom(params: Mapping[str, str], now: float) -> tuple[int, int]:
-    if not (params.get("start") and params.get("end")):
-        raise BadParameterError("start and end belong together: give both, or a range.")
-    start, end = _moment("start", params["start"]), min(_moment("end", params["end"]), int(now))
+def _custom(params: Mapping[str, str], now: float, first: str, last: str) -> tuple[int, int]:
+    if not (params.get(first) and params.get(last)):
+        raise BadParameterError(f"{first} and {last} belong together: give both, or a range.")
+    start, end = _moment(first, params[first]), min(_moment(last, params[last]), int(now))
     if start > now:
-        raise BadParameterError("start lies in the future, where nothing has been counted yet.")
+        raise BadParameterError(f"{first} lies in the future, where nothing has been counted yet.")
     if end - start < _SHORTEST_SECONDS:
-        raise BadParameterError("end has to be at least one minute after start.")
+        raise BadParameterError(f"{last} has to be at least one minute after {first}.")
     if end - start > _LONGEST_SECONDS:
         raise BadParameterError(
-            "start and end are more than five years apart, which is the longest period that can be shown."
+            f"{first} and {last} are more than five years apart, which is the longest period that can be shown."
         )
     return start, end
 

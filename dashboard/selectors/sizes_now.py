@@ -1,0 +1,107 @@
+"""The size of every tier of every engine: what was asked for, what it runs with, what is used. Reads only.
+
+Our own engines tell it live; watched ones by what was read of them in the last minutes. None means not told.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from dashboard.models import Bucket, Series, TierSetting
+from dashboard.selectors.engines import Fleet, LiveTier
+from dashboard.selectors.store import TIER_ORDER, Metric
+
+_NEWEST_SECONDS = 600  # what was read longer ago is not now
+_TOLD = (Metric.CAPACITY_BYTES, Metric.USED_BYTES, Metric.RESIDENT_TOKENS, Metric.CAPACITY_TOKENS)
+
+Reading = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class SizeRow:
+    """`desired_bytes` and what follows `changed_at` only where the engine is ours; `reason` says why they differ."""
+
+    engine: str
+    tier: str
+    desired_bytes: int | None
+    applied_bytes: int | None
+    used_bytes: int | None
+    resident_tokens: int | None
+    capacity_tokens: int | None
+    changed_at: datetime | None = None
+    applied_at: datetime | None = None
+    policy: str | None = None
+    write_mode: str | None = None
+    reason: str = ""
+
+
+def size_rows(alive: Fleet, now: float, *, engine: str | None = None) -> list[SizeRow]:
+    """By engine, then fastest first."""
+    settings = TierSetting.objects.filter(engine=engine) if engine else TierSetting.objects.all()
+    rows = [_own(setting, alive) for setting in settings]
+    own = {row.engine for row in rows}
+    readings = newest_readings(now, engine=engine)
+    rows += [_watched(*place, told) for place, told in readings.items() if place[0] not in own]
+    return sorted(rows, key=lambda row: (row.engine, TIER_ORDER.index(row.tier)))
+
+
+def newest_readings(now: float, *, engine: str | None = None) -> dict[tuple[str, str], Reading]:
+    """(engine, tier) → metric → the mean of the newest minute of the last ten, models added up. One query."""
+    rows = Bucket.objects.filter(
+        series__in=_gauges(engine), resolution=Bucket.Resolution.MINUTE, start_at__gte=int(now) - _NEWEST_SECONDS
+    )
+    newest: dict[int, tuple[int, int]] = {}
+    for pk, start, value, num_samples in rows.values_list("series_id", "start_at", "value", "num_samples"):
+        newest[pk] = max(newest.get(pk, (0, 0)), (start, round(value / max(num_samples, 1))))
+    found: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for pk, name, tier, metric in Series.objects.filter(pk__in=list(newest)).values_list(
+        "pk", "engine", "cache_tier", "metric"
+    ):
+        found[name, tier][metric] += newest[pk][1]
+    return {place: dict(told) for place, told in found.items()}
+
+
+def _gauges(engine: str | None) -> list[int]:
+    series = Series.objects.filter(metric__in=_TOLD)
+    return list((series.filter(engine=engine) if engine else series).values_list("pk", flat=True))
+
+
+def _own(setting: TierSetting, alive: Fleet) -> SizeRow:
+    running = alive.engines.get(setting.engine)
+    live = running.tiers.get(setting.cache_tier) if running else None
+    return SizeRow(
+        setting.engine,
+        setting.cache_tier,
+        desired_bytes=setting.desired_bytes,
+        applied_bytes=setting.applied_bytes
+        if live is None or setting.applied_bytes is not None
+        else live.capacity_bytes,
+        used_bytes=live.used_bytes if live else None,
+        resident_tokens=live.resident_tokens if live else None,
+        capacity_tokens=_capacity_tokens(live),
+        changed_at=setting.changed_at,
+        applied_at=setting.applied_at,
+        policy=setting.policy,
+        write_mode=setting.write_mode,
+        reason=setting.reason or (live.reason if live else ""),
+    )
+
+
+def _capacity_tokens(live: LiveTier | None) -> int | None:
+    """Whole blocks only."""
+    if live is None or not live.block_bytes or not live.block_tokens:
+        return None
+    return live.capacity_bytes // live.block_bytes * live.block_tokens
+
+
+def _watched(engine: str, tier: str, told: Reading) -> SizeRow:
+    return SizeRow(
+        engine,
+        tier,
+        desired_bytes=None,
+        applied_bytes=told.get(Metric.CAPACITY_BYTES),
+        used_bytes=told.get(Metric.USED_BYTES),
+        resident_tokens=told.get(Metric.RESIDENT_TOKENS),
+        capacity_tokens=told.get(Metric.CAPACITY_TOKENS),
+    )
