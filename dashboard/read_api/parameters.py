@@ -2,6 +2,7 @@
 misspelled would answer with other numbers than were asked for.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 from django.http import HttpRequest
@@ -58,8 +59,8 @@ class SizesAsked(Page):
     engine: str | None = Field(None, description="Only this engine, by its whole name.")
 
 
-def refuse_unknown(request: HttpRequest, asked: type[Schema]) -> None:
-    known = {field.alias or name for name, field in asked.model_fields.items()}
+def refuse_unknown(request: HttpRequest, asked: type[Schema], also: Collection[str] = ()) -> None:
+    known = {field.alias or name for name, field in asked.model_fields.items()} | set(also)
     for name, values in request.GET.lists():
         if name not in known:
             expected = f"expected {', '.join(sorted(known))}" if known else "this address takes none"

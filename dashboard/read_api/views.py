@@ -5,7 +5,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
 from dashboard.models import Source, TierChange
@@ -31,7 +31,10 @@ from dashboard.selectors.period import Period
 from dashboard.selectors.series_values import TooMuchError, series_values
 from dashboard.selectors.sizes_now import size_rows
 from dashboard.selectors.source_states import describe, state_of
+from dashboard.selectors.tier_costs import TIERS
 from dashboard.selectors.totals import totals
+from dashboard.views.chart_files import file_answer
+from dashboard.views.params import BadParameterError
 
 router = Router()
 
@@ -70,6 +73,17 @@ def series(request: HttpRequest, asked: Query[SeriesAsked]) -> dict[str, Any]:
             {**{name: each.names.get(column) for name, column in BY.items()}, "values": each.values} for each in found
         ],
     }
+
+
+@router.get("/charts/{name}.{kind}", summary="Any chart's numbers as a file: csv or parquet", response=None)
+def chart_file(request: HttpRequest, name: str, kind: str, asked: Query[Span]) -> HttpResponse:
+    """The rows that the page's download has. what-if-* takes a size for each tier, too, like gpu=2GiB."""
+    refuse_unknown(request, Span, also=TIERS)
+    now = time.time()
+    try:
+        return file_answer(name, kind, query_of(asked, now), request.GET.dict(), now)
+    except BadParameterError as error:
+        raise bad(str(error)) from None
 
 
 @router.get("/totals", response=answers.Totals, by_alias=True, summary="A period's sums")

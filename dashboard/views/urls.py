@@ -2,7 +2,17 @@
 
 from django.urls import path
 
-from dashboard.views import advice_data, chart_data, events, pages, request_log, tiers_data, traffic, what_if_data
+from dashboard.views import (
+    advice_data,
+    chart_data,
+    chart_files,
+    events,
+    pages,
+    request_log,
+    tiers_data,
+    traffic,
+    what_if_data,
+)
 
 urlpatterns = [
     path("", pages.overview, name="overview"),
@@ -13,6 +23,7 @@ urlpatterns = [
     path("favicon.ico", pages.favicon),
     path("events", events.events, name="events"),
     path("api/charts/<str:name>.json", chart_data.chart_json, name="chart-json"),
+    path("api/charts/<str:name>.<str:kind>", chart_files.chart_file, name="chart-file"),
     path("api/tiles.json", chart_data.tiles_json, name="tiles-json"),
     path("api/tenants.json", chart_data.tenants_json, name="tenants-json"),
     path("api/tiers.json", tiers_data.tiers_json, name="tiers-json"),

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from dashboard.models import TierChange
-from dashboard.views.chart_data import CHARTS
+from dashboard.views.time_charts import TIME_CHARTS
 from tests.dashboard.live_engine import publish
 from tests.dashboard.seeded import MODEL, SeededEngine, lively
 
@@ -111,13 +111,13 @@ def test_the_tiers_page_says_that_nothing_is_told_before_anything_is(browser: Cl
 
 
 @pytest.mark.usefixtures("seeded")
-@pytest.mark.parametrize("name", CHARTS)
+@pytest.mark.parametrize("name", TIME_CHARTS)
 def test_every_chart_draws_something_for_lively_traffic(browser: Client, name: str) -> None:
     figure = get(browser, f"/api/charts/{name}.json?range=15m")["figure"]
     assert any(y is not None for trace in figure["data"] for y in trace["y"])
 
 
-@pytest.mark.parametrize("name", CHARTS)
+@pytest.mark.parametrize("name", TIME_CHARTS)
 def test_every_chart_answers_for_an_empty_store(browser: Client, name: str) -> None:
     figure = get(browser, f"/api/charts/{name}.json?range=30d")["figure"]
     assert all(y is None for trace in figure["data"] for y in trace["y"])
@@ -137,7 +137,7 @@ def test_a_change_of_a_tier_is_marked_on_every_chart(browser: Client) -> None:
     TierChange.objects.create(
         engine="local", cache_tier="cpu", action="resize", old_value="1 GiB", new_value="2 GiB", author=author, at=at
     )
-    for name in CHARTS:
+    for name in TIME_CHARTS:
         marks = get(browser, f"/api/charts/{name}.json?range=15m")["figure"]["data"][-1]
         assert marks["text"] == ["local cpu resized: 1 GiB → 2 GiB (&lt;grace&gt;)"]
 

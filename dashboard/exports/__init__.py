@@ -1,0 +1,1 @@
+"""Charts' numbers as tables, and tables as files. Knows nothing about HTTP or the database."""
