@@ -47,11 +47,12 @@ class Host(Protocol):
 
 
 def serve(host: Host, run_id: str, connection: redis.Redis) -> None:
-    job = jobs.take(connection, run_id)
+    writer = StreamWriter(connection, run_id)
+    job = jobs.take(writer, run_id, {"type": "started", "engine": host.name, "boot_id": host.boot_id})
     if job is None:
         return
     try:
-        last = _relay(host, job, StreamWriter(connection, run_id), connection)
+        last = _relay(host, job, writer, connection)
     except redis.RedisError as error:
         logger.warning("request %s was given up: its stream cannot be written: %s", job.request_id, error)
         return
@@ -61,7 +62,6 @@ def serve(host: Host, run_id: str, connection: redis.Redis) -> None:
 
 def _relay(host: Host, job: Job, writer: StreamWriter, connection: redis.Redis) -> Event | None:
     """The "done" event, or None where there was none."""
-    writer.write({"type": "started", "engine": host.name, "boot_id": host.boot_id})
     try:
         with closing(host.generate(job)) as events:
             for number, event in enumerate(events):

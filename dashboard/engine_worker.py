@@ -7,8 +7,9 @@ engine drains and writes down what it holds, then Celery waits for its (by now f
 from typing import Any
 
 from celery import bootsteps
+from celery.worker.request import Request
 
-_QUEUE_PREFIX = "engine."
+from dashboard.valkey import ENGINE_QUEUE_PREFIX
 
 
 class EngineStep(bootsteps.StartStopStep):
@@ -21,6 +22,8 @@ class EngineStep(bootsteps.StartStopStep):
 
     def create(self, worker: Any) -> None:
         self._hosting: Any = None
+        for queue in worker.app.amqp.queues.consume_from.values():
+            queue.no_ack = True  # see Taken
 
     def start(self, worker: Any) -> None:
         from dashboard.engine_hosting import Hosting
@@ -38,10 +41,19 @@ class EngineStep(bootsteps.StartStopStep):
         self.stop(worker)
 
 
+class Taken(Request):
+    """A message that was received is gone: the job it names is taken once, and whoever waits for it notices a worker
+    that died (services/dispatch.py). kombu would keep and delete a copy of each: two transactions before a first token.
+    """
+
+    def acknowledge(self) -> None:
+        self.acknowledged = True
+
+
 def engine_name(worker: Any) -> str | None:
     """The engine whose queue the worker consumes; None for other workers."""
     queues = list(worker.app.amqp.queues.consume_from)
-    names = [queue.removeprefix(_QUEUE_PREFIX) for queue in queues if queue.startswith(_QUEUE_PREFIX)]
+    names = [queue.removeprefix(ENGINE_QUEUE_PREFIX) for queue in queues if queue.startswith(ENGINE_QUEUE_PREFIX)]
     if len(names) > 1:
         raise ValueError(f"A worker hosts one engine, not {len(names)}: {', '.join(names)}.")
     return names[0] if names else None

@@ -1,16 +1,20 @@
 """A request on its way from the web process to an engine worker, and where it waits meanwhile.
 
-A job is plain JSON under `ts:request:<run id>`. Taking it removes it, so that a message which the broker delivers
-twice, or late, finds nothing to do. A request that is run again gets a new run id.
+A job is plain JSON under `ts:request:<run id>`; the message that Celery carries is that id. Taking it removes it, so
+that a message which comes twice, or late, finds nothing to do. A request that is run again gets a new run id.
 """
 
 import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import redis
+import redis.asyncio
 
 from dashboard import valkey
+from dashboard.streams import Event, StreamWriter
+from dashboard.task_messages import task_message
+
+TASK = "dashboard.engine_tasks.generate"
 
 
 @dataclass(frozen=True)
@@ -39,11 +43,16 @@ def job_key(run_id: str) -> str:
     return f"{valkey.PREFIX}request:{run_id}"
 
 
-def put(connection: redis.Redis, job: Job, *, ttl_seconds: int) -> None:
-    connection.set(job_key(job.run_id), json.dumps(asdict(job)), ex=ttl_seconds)
+async def put(connection: redis.asyncio.Redis, job: Job, engine: str, *, ttl_seconds: int) -> None:
+    """Lays the job down and tells the engine's workers, in one round trip. Raises redis.RedisError."""
+    queue = valkey.engine_queue(engine)
+    async with connection.pipeline(transaction=False) as pipeline:
+        pipeline.set(job_key(job.run_id), json.dumps(asdict(job)), ex=ttl_seconds)
+        pipeline.lpush(queue, task_message(TASK, queue, job.run_id, run_id=job.run_id))
+        await pipeline.execute()
 
 
-def take(connection: redis.Redis, run_id: str) -> Job | None:
-    """The job, once; None when it was taken, withdrawn or has expired."""
-    text = connection.getdel(job_key(run_id))
-    return Job(**json.loads(str(text))) if text else None
+def take(writer: StreamWriter, run_id: str, started: Event) -> Job | None:
+    """The job, once, with `started` written as its first event; None when it was taken, withdrawn or has expired."""
+    text = writer.begin(job_key(run_id), started)
+    return Job(**json.loads(text)) if text else None

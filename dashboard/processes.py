@@ -8,6 +8,7 @@ from typing import Never
 from django.conf import settings
 
 from dashboard.embedded_valkey import make_folders, server_command
+from dashboard.valkey import engine_queue
 
 NAMES = ("valkey", "web", "engine", "worker")
 # A generate task waits for its request: the engine queues and batches them, a thread only holds one.
@@ -32,7 +33,7 @@ def become(name: str) -> Never:
 
             sys.exit(main())
         case "engine":
-            queue = f"engine.{settings.ENGINE_NAME}"
+            queue = engine_queue(settings.ENGINE_NAME)
             _celery(_worker_arguments(queue, f"engine-{settings.ENGINE_NAME}", _ENGINE_THREADS))
         case "worker":
             _celery(_worker_arguments("default", "worker", _WORKER_THREADS))

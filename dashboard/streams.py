@@ -23,6 +23,16 @@ _UNREACHABLE = (redis.ConnectionError, redis.TimeoutError)
 _MAX_EVENTS_A_READ = 1000
 
 
+_BEGIN = """
+local taken = redis.call('GETDEL', KEYS[1])
+if taken then
+  redis.call('XADD', KEYS[2], '*', 'seq', 0, 'event', ARGV[1])
+  redis.call('EXPIRE', KEYS[2], ARGV[2])
+end
+return taken
+"""
+
+
 class StreamLostError(Exception):
     """Events are missing between two that were read: what the client has must not be continued."""
 
@@ -36,9 +46,19 @@ class StreamWriter:
         self._sleep = sleep
         self._num_written = 0
 
+    def begin(self, key: str, event: Mapping[str, Any]) -> str | None:
+        """Takes away what lies under `key` and, only if there was something, writes the first event: in one round trip,
+        since a first token waits for it. Raises redis.RedisError.
+        """
+        taken = self._connection.register_script(_BEGIN)(
+            keys=[key, self._key], args=[_as_text(event), valkey.STREAM_TTL_SECONDS]
+        )
+        self._num_written += bool(taken)
+        return cast(str | None, taken)
+
     def write(self, event: Mapping[str, Any]) -> None:
         """Raises redis.ConnectionError or redis.TimeoutError when Valkey stays away for 8 s."""
-        fields = {"seq": self._num_written, "event": json.dumps(event, separators=(",", ":"))}
+        fields = {"seq": self._num_written, "event": _as_text(event)}
         for delay in _RETRY_SECONDS:
             try:
                 self._append(fields)
@@ -54,6 +74,10 @@ class StreamWriter:
         pipeline.xadd(self._key, cast(Any, fields))
         pipeline.expire(self._key, valkey.STREAM_TTL_SECONDS)
         pipeline.execute()
+
+
+def _as_text(event: Mapping[str, Any]) -> str:
+    return json.dumps(event, separators=(",", ":"))
 
 
 async def read(

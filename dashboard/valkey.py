@@ -18,6 +18,8 @@ SAMPLE_TRAFFIC_KEY = f"{PREFIX}sample-traffic"  # string, JSON, TTL: how far the
 SAMPLE_TRAFFIC_LOCK = f"{PREFIX}sample-traffic:lock"  # string, TTL: there while one runs
 SAMPLE_TRAFFIC_RUNS = f"{PREFIX}sample-traffic:runs"  # counter
 
+ENGINE_QUEUE_PREFIX = "engine."  # of Celery's queues
+
 ENGINE_TTL_SECONDS = 5
 FINAL_TTL_SECONDS = 3600
 STREAM_TTL_SECONDS = 600
@@ -103,6 +105,11 @@ def stream_key(request_id: str) -> str:
 def abort_key(request_id: str) -> str:
     """String with TTL: set when a client went away, for an engine that was not listening at that moment."""
     return f"{PREFIX}abort:{request_id}"
+
+
+def engine_queue(engine: str) -> str:
+    """List, Celery's: messages to the workers of one engine."""
+    return f"{ENGINE_QUEUE_PREFIX}{engine}"
 
 
 def control_key(engine: str) -> str:

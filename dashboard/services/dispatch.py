@@ -12,13 +12,10 @@ from dataclasses import dataclass, replace
 
 import redis
 import redis.asyncio
-from asgiref.sync import sync_to_async
 from django.conf import settings
-from kombu.exceptions import OperationalError
 
 from dashboard import jobs, stopping, streams, valkey
 from dashboard.api.directory import EngineDirectory
-from dashboard.celery import app
 from dashboard.jobs import Job
 from dashboard.selectors.engines import LiveEngine
 from dashboard.streams import Event
@@ -28,7 +25,7 @@ MAX_ATTEMPTS = 2
 _SILENCE_SECONDS = 15.0
 # A taken job's first event follows within milliseconds; this much later it is not coming.
 _TAKEN_SECONDS = 5.0
-_UNREACHABLE = (redis.RedisError, OperationalError, OSError)
+_UNREACHABLE = (redis.RedisError, OSError)
 
 
 class DispatchError(Exception):
@@ -147,7 +144,7 @@ class Dispatcher:
 
     async def _send(self, job: Job, engine: LiveEngine) -> None:
         try:
-            await sync_to_async(_enqueue, thread_sensitive=False)(job, engine.name, int(self._limits.start_seconds))
+            await jobs.put(valkey.async_client(), job, engine.name, ttl_seconds=int(self._limits.start_seconds))
         except _UNREACHABLE:
             raise _broker_away() from None
 
@@ -204,18 +201,6 @@ class _Waiting:
         if self._dispatcher is not None:
             self._dispatcher._num_waiting -= 1
             self._dispatcher = None
-
-
-def _enqueue(job: Job, engine: str, ttl_seconds: int) -> None:
-    jobs.put(valkey.client(), job, ttl_seconds=ttl_seconds)
-    app.send_task(
-        "dashboard.engine_tasks.generate",
-        kwargs={"run_id": job.run_id},
-        queue=f"engine.{engine}",
-        expires=ttl_seconds,
-        ignore_result=True,
-        retry=False,
-    )
 
 
 async def _forget(job: Job) -> None:

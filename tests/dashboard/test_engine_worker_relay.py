@@ -1,5 +1,6 @@
 """The task's half of a request: take the job once, write its events, log it, whatever goes wrong."""
 
+import asyncio
 import json
 import time
 from collections.abc import Callable, Generator
@@ -31,8 +32,12 @@ def job(request_id: str = "r", **fields: Any) -> Job:
 
 
 def sent(a_job: Job) -> Job:
-    jobs.put(names.client(), a_job, ttl_seconds=60)
+    asyncio.run(_put(a_job))
     return a_job
+
+
+async def _put(a_job: Job) -> None:
+    await jobs.put(names.async_client(), a_job, "local", ttl_seconds=60)
 
 
 def events(a_job: Job) -> list[Event]:
