@@ -5,7 +5,7 @@ from typing import Any
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, processors
 
-from engine.weights import WeightsError
+from engine.weights_error import WeightsError
 
 _CONTROL, _USER_DEFINED = 3, 4
 _LLAMA3_SPLIT = (

@@ -19,7 +19,8 @@ from safetensors.torch import save_file
 
 from engine import gguf_tokenizer
 from engine.checkpoint import Progress, fingerprint
-from engine.weights import WeightsError, deinterleave
+from engine.weights import deinterleave
+from engine.weights_error import WeightsError
 
 # Goes up when the same file would be converted to something else: what older versions left is then not found.
 _VERSION = 1
@@ -39,13 +40,18 @@ _TENSOR_NAMES = {
 _OUTER_NAMES = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
 
 
+def folder_of(path: Path, cache_dir: Path) -> Path:
+    """Where the file's contents are, or would be."""
+    return cache_dir / f"gguf-{fingerprint(path)}-{_VERSION}"
+
+
 def converted(path: Path, cache_dir: Path, progress: Progress) -> Path:
     """The folder that holds the file's contents, made where it is missing or damaged. Raises WeightsError.
 
     What conversions that were killed have left is removed; one that runs elsewhere is waited for where it is needed.
     """
     progress("Hashing the weights", 0.0)
-    folder = cache_dir / f"gguf-{fingerprint(path)}-{_VERSION}"
+    folder = folder_of(path, cache_dir)
     with suppress(OSError), _only_conversion(cache_dir, None):
         for leftover in cache_dir.glob(_TEMPORARY):
             shutil.rmtree(leftover, ignore_errors=True)
@@ -86,11 +92,7 @@ def is_whole(folder: Path) -> bool:
 
 def _convert(path: Path, folder: Path, progress: Progress) -> None:
     progress("Reading the GGUF file", 0.05)
-    try:
-        reader = GGUFReader(path)
-        fields = {name: field.contents() for name, field in reader.fields.items()}
-    except (OSError, ValueError, IndexError, KeyError) as error:
-        raise WeightsError(f"{path} is not a whole GGUF file: {error}") from error
+    reader, fields = _open(path)
     config = _config(fields)
     # Made beside its place and renamed, so that a folder of that name is whole.
     with tempfile.TemporaryDirectory(prefix="gguf-", dir=folder.parent) as made:
@@ -102,6 +104,19 @@ def _convert(path: Path, folder: Path, progress: Progress) -> None:
         for file in target.iterdir():
             file.chmod(0o600)
         os.rename(target, folder)
+
+
+def _open(path: Path) -> tuple[GGUFReader, dict[str, Any]]:
+    try:
+        reader = GGUFReader(path)
+        return reader, {name: field.contents() for name, field in reader.fields.items()}
+    except (OSError, ValueError, IndexError, KeyError) as error:
+        raise WeightsError(f"{path} is not a whole GGUF file: {error}") from error
+
+
+def write_texts(path: Path, target: Path) -> None:
+    """Only the tokenizer and what belongs to it, of any architecture. Raises WeightsError."""
+    _write_texts(_open(path)[1], {}, target)
 
 
 def _config(fields: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 Knows nothing about GGUF or devices. Nothing in it unpickles.
 """
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,17 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from engine.chat_template import ChatTemplate
 from engine.checkpoint import Checkpoint, Progress, fingerprint
 from engine.config import ModelConfig, RopeScaling
+from engine.hf_texts import chat_template_of, json_of, optional_json
 from engine.tokenizer import Tokenizer
-from engine.weights import WeightsError, check_tensors
+from engine.weights import check_tensors
+from engine.weights_error import WeightsError
 
 
 def read(folder: Path, progress: Progress) -> Checkpoint:
     """The folder's checkpoint; tensors are mapped, not copied. Raises WeightsError with one sentence."""
-    raw = _json(folder / "config.json")
+    raw = json_of(folder / "config.json")
     files = _weight_files(folder)
     progress("Hashing the weights", 0.0)
     config = parse_config(raw, fingerprint(folder / "config.json", *files))
@@ -29,13 +29,13 @@ def read(folder: Path, progress: Progress) -> Checkpoint:
     for path in files:
         tensors |= _load(path)
     check_tensors(config, tensors)
-    settings = _optional_json(folder / "tokenizer_config.json")
+    settings = optional_json(folder / "tokenizer_config.json")
     return Checkpoint(
         config=config,
         tensors=tensors,
         tokenizer=_tokenizer(folder / "tokenizer.json", config),
-        chat_template=_chat_template(folder, settings),
-        eos_ids=_eos_ids(raw, _optional_json(folder / "generation_config.json")),
+        chat_template=chat_template_of(folder, settings),
+        eos_ids=_eos_ids(raw, optional_json(folder / "generation_config.json")),
     )
 
 
@@ -89,7 +89,7 @@ def _weight_files(folder: Path) -> list[Path]:
         return [single]
     if not index.is_file():
         raise WeightsError(f"{folder} has neither model.safetensors nor model.safetensors.index.json.")
-    names = sorted(set(_json(index).get("weight_map", {}).values()))
+    names = sorted(set(json_of(index).get("weight_map", {}).values()))
     strangers = [name for name in names if name != Path(name).name or not (folder / name).is_file()]
     if strangers or not names:
         raise WeightsError(f"{index} names weight files that are not in the folder: {', '.join(strangers) or 'none'}.")
@@ -113,38 +113,6 @@ def _tokenizer(path: Path, config: ModelConfig) -> Tokenizer:
     return tokenizer
 
 
-def _chat_template(folder: Path, settings: dict[str, Any]) -> ChatTemplate | None:
-    file = folder / "chat_template.jinja"
-    source = file.read_text("utf-8") if file.is_file() else settings.get("chat_template")
-    if isinstance(source, list):
-        named = {entry["name"]: entry["template"] for entry in source}
-        source = named.get("default")
-    if not source:
-        return None
-    return ChatTemplate(
-        source, bos_token=_token_text(settings.get("bos_token")), eos_token=_token_text(settings.get("eos_token"))
-    )
-
-
-def _token_text(token: Any) -> str:
-    """A special token is its text, or an object that has it."""
-    return str(token.get("content", "")) if isinstance(token, dict) else token or ""
-
-
 def _eos_ids(config: dict[str, Any], generation: dict[str, Any]) -> frozenset[int]:
     ids = generation.get("eos_token_id", config.get("eos_token_id"))
     return frozenset() if ids is None else frozenset([ids] if isinstance(ids, int) else ids)
-
-
-def _optional_json(path: Path) -> dict[str, Any]:
-    return _json(path) if path.is_file() else {}
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise WeightsError(f"{path} cannot be read as JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise WeightsError(f"{path} holds a {type(value).__name__}; expected an object.")
-    return value

@@ -12,7 +12,8 @@ from engine.chat_template import ChatTemplate
 from engine.checkpoint import Progress
 from engine.model import LlamaModel
 from engine.tokenizer import Tokenizer
-from engine.weights import WeightsError, fuse
+from engine.weights import fuse
+from engine.weights_error import WeightsError
 
 __all__ = ["LoadedModel", "Progress", "WeightsError", "load"]
 

@@ -10,10 +10,7 @@ import torch
 
 from engine.config import ModelConfig
 from engine.matrix import Matrix
-
-
-class WeightsError(ValueError):
-    """The model's files cannot be used; the message is one sentence that says which and why."""
+from engine.weights_error import WeightsError
 
 
 @dataclass(frozen=True)

@@ -104,3 +104,31 @@ def test_a_file_that_is_no_trace_is_told(tmp_path: Path) -> None:
         call_command("whatif", str(path))
     with pytest.raises(CommandError, match="No such file"):
         call_command("whatif", str(tmp_path / "gone"))
+
+
+def test_one_tenant_is_counted_while_all_take_their_room(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text("time,tenant,block_ids,tokens\n1,x,a,16\n2,y,b,16\n3,x,a,16\n")
+    told = ask(str(path), "--tenant", "x", "--blocks", "1,2")
+    assert (told["requests"], told["accesses"], told["unique"], told["tokens"]) == (2, 2, 1, 32)
+    assert told["hit_rate"] == {"1": 0, "2": 0.5}
+    with pytest.raises(CommandError, match="no tenant “z”"):
+        call_command("whatif", str(path), "--tenant", "z")
+
+
+def test_tokens_in_no_block_are_asked_for_and_never_hit(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_text('{"block_ids": ["a"], "tokens": 16, "prompt_tokens": 20, "output_block_ids": ["b"]}\n' * 2)
+    told = ask(str(path), "--blocks", "inf", "--sample-rate", "1", "--policy", "arc")
+    assert (told["accesses"], told["unique"], told["tokens"]) == (2, 1, 40)
+    for answer in (told, told["sample"], told["policy"]):
+        assert (answer["hit_rate"]["inf"], answer["token_hit_rate"]["inf"]) == (0.5, 0.4)
+
+
+def test_a_tokenizer_that_is_none_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_text('{"input": "a", "output": "b"}\n')
+    with pytest.raises(CommandError, match=r"gone.json cannot be read: No such file"):
+        call_command("whatif", str(path), "--tokenizer", str(tmp_path / "gone.json"))
+    with pytest.raises(CommandError, match=r"blocks of 0 tokens; expected 1 to"):
+        call_command("whatif", str(path), "--block-tokens", "0")

@@ -17,7 +17,7 @@ from tests.engine.harness import BLOCK_SIZE, Rig, make_rig, tier_bytes
 from tests.engine.test_accounting_oracle import PROMPTS
 from tiers import Tier, WriteMode, chain_keys
 from tiers.whatif import HitCurve, stack_positions
-from tiers.whatif.accesses import collect
+from tiers.whatif.accesses import Prompt, collect
 from tiers.whatif.binned import BinnedCurve
 from tiers.whatif.shards import Sample
 from tiers.whatif.shards_curve import ReuseCurve
@@ -39,7 +39,7 @@ def test_one_request_after_the_other_gives_the_exact_curve(requests: list[tuple[
         answer = rig.ask(f"r{number}", prompt, max_tokens)
         names = chain_keys(bytes(16), [*prompt, *answer.tokens[:-1]], BLOCK_SIZE)
         hittable = (len(prompt) - 1) // BLOCK_SIZE
-        touched.append((names, [BLOCK_SIZE if index < hittable else 0 for index in range(len(names))]))
+        touched.append(Prompt(names[:hittable], [BLOCK_SIZE] * hittable, len(prompt), names[hittable:]))
     accesses = collect(touched)
     exact = HitCurve()
     exact.add(stack_positions(accesses), accesses.num_tokens)

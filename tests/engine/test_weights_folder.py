@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from engine.loader import load
-from engine.weights import WeightsError
+from engine.weights_error import WeightsError
 from tests.engine.factories import tiny_llama, tiny_tensors
 from tests.engine.model_files import CONFIG, write_folder, write_tensors
 from tests.engine.tiny_logits import CPU, logits_of, logits_of_model, quiet

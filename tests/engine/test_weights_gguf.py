@@ -11,7 +11,8 @@ import torch
 
 from engine import gguf_weights
 from engine.loader import bundled, load, name_of
-from engine.weights import WeightsError, deinterleave, interleave
+from engine.weights import deinterleave, interleave
+from engine.weights_error import WeightsError
 from tests.engine.factories import tiny_llama
 from tests.engine.model_files import CONFIG, write_gguf
 from tests.engine.tiny_logits import CPU, TOKENS, logits_of, logits_of_model, quiet

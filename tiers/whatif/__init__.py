@@ -10,8 +10,8 @@ from tiers.lazily import lazily
 if TYPE_CHECKING:
     from tiers.whatif.accesses import Accesses, AccessesError
     from tiers.whatif.curve import HitCurve
+    from tiers.whatif.from_trace import read_trace, traced_accesses
     from tiers.whatif.stack import TouchOrder, stack_positions
-    from tiers.whatif.trace_files import TraceError, read_trace
 else:
     __getattr__ = lazily(
         __name__,
@@ -20,9 +20,9 @@ else:
             "AccessesError": "accesses",
             "HitCurve": "curve",
             "TouchOrder": "stack",
-            "TraceError": "trace_files",
-            "read_trace": "trace_files",
+            "read_trace": "from_trace",
             "stack_positions": "stack",
+            "traced_accesses": "from_trace",
         },
     )
 
@@ -31,7 +31,7 @@ __all__ = [
     "AccessesError",
     "HitCurve",
     "TouchOrder",
-    "TraceError",
     "read_trace",
     "stack_positions",
+    "traced_accesses",
 ]

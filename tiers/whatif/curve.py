@@ -36,6 +36,10 @@ class HitCurve:
         added[: len(self._weight_at)] += self._weight_at
         self._weight_at, self._cumulated = added, None
 
+    def miss(self, weight: int) -> None:
+        """What no cache could have served."""
+        self.total += weight
+
     def hits(self, capacity: int | None) -> int:
         """What one LRU of that many blocks would have served; None is a cache without limit."""
         return self.at([capacity])[0]

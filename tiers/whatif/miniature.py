@@ -8,6 +8,8 @@ answer is there: the same sample's error at the same size is taken off. Knows no
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+import numpy as np
+
 from tiers.cache import TieredCache
 from tiers.config import CacheConfig, SlabSpec, TierConfig
 from tiers.errors import CapacityError
@@ -36,14 +38,15 @@ class Miniature:
             raise ValueError(f"The sample rate is {rate:g}; expected more than 0 and at most 1, like 0.1.")
         self._rate = rate
         self._requests = list(_sampled(accesses, rate))
-        self._num_blocks = sum(len(keys) for keys, _ in self._requests)
-        self._num_tokens = sum(sum(tokens) for _, tokens in self._requests)
+        self._num_blocks = sum(sum(is_asked) for _, _, is_asked in self._requests)
+        self._num_tokens = sum(sum(tokens) for _, tokens, _ in self._requests) + round(accesses.never_tokens * rate)
         if not self._num_blocks:
             raise ValueError(f"Of {accesses.num_unique:,} blocks a share of {rate:g} is none; take more.")
         positions = stack_positions(accesses)
         self._blocks, self._tokens = HitCurve(), HitCurve()
-        self._blocks.add(positions)
+        self._blocks.add(positions, accesses.is_asked.astype(np.int64))
         self._tokens.add(positions, accesses.num_tokens)
+        self._tokens.miss(accesses.never_tokens)
 
     def rates(self, capacity: int | None, policy: Policy) -> Rates:
         """Shares of blocks and of tokens that one cache of `capacity` blocks serves; None is one without limit."""
@@ -65,22 +68,22 @@ class Miniature:
             CacheConfig(1, SLAB, "miniature", tiers, 0), MemoryPool(SLAB, num_slots), memory=MachineLimits()
         )
         num_blocks = num_tokens = 0
-        for keys, tokens in self._requests:
+        for keys, tokens, is_asked in self._requests:
             num_hit = _request(cache, keys)
-            num_blocks += num_hit
+            num_blocks += sum(is_asked[:num_hit])
             num_tokens += sum(tokens[:num_hit])
         cache.close()
         return num_blocks / self._num_blocks, num_tokens / max(self._num_tokens, 1)
 
 
-def _sampled(accesses: Accesses, rate: float) -> Iterator[tuple[list[BlockKey], Sequence[int]]]:
+def _sampled(accesses: Accesses, rate: float) -> Iterator[tuple[list[BlockKey], Sequence[int], Sequence[bool]]]:
     """The requests, also those of which nothing is left."""
     halves = hashed(accesses.block_ids)
     is_sampled = hashes(halves) < round(ALL * rate)
     for first, end in pairwise(accesses.starts.tolist()):
         part = is_sampled[first:end]
         ids, tokens = halves[first:end][part], accesses.num_tokens[first:end][part]
-        yield [half.tobytes() * 2 for half in ids], tokens.tolist()
+        yield [half.tobytes() * 2 for half in ids], tokens.tolist(), accesses.is_asked[first:end][part].tolist()
 
 
 def _request(cache: TieredCache, keys: list[BlockKey]) -> int:

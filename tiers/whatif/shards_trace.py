@@ -27,6 +27,10 @@ class SampledHits:
         self._sampled.add(found.positions[is_sampled], stands_for)
         self._num_unknown += int(weights[~is_known].sum())
 
+    def miss(self, weight: int) -> None:
+        """What no cache could have served."""
+        self._known.miss(weight)
+
     @property
     def total(self) -> int:
         return self._known.total + self._num_unknown
@@ -48,9 +52,10 @@ def sampled_hits(accesses: Accesses, stack: SampledStack) -> tuple[SampledHits, 
         rate, begin = stack.rate, starts[first]
         found, num_done = stack.access(keys[begin : starts[last]], starts[first : last + 1] - begin)
         part = slice(begin, begin + len(found.kinds))
-        blocks.add(found, np.ones(len(found.kinds), np.int64), rate)
+        blocks.add(found, accesses.is_asked[part].astype(np.int64), rate)
         tokens.add(found, accesses.num_tokens[part], rate)
         first += num_done
+    tokens.miss(accesses.never_tokens)
     return blocks, tokens
 
 

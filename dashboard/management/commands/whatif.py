@@ -1,7 +1,8 @@
 """`manage.py whatif FILE --blocks 1000,10000,inf`: the hit rates that other cache sizes would have had on a trace.
 
 With `--tiers gpu=…,cpu=…` the split by tier of a hierarchy, with `--sample-rate 0.01` what a sample says beside the
-exact answer, with `--policy s3fifo` what that policy does. Sizes are in blocks of the trace. Stores nothing.
+exact answer, with `--policy s3fifo` what that policy does. Sizes are in blocks of the trace. Stores nothing. Which
+traces are read, and what each can tell, is in docs/traces.md.
 """
 
 import argparse
@@ -10,10 +11,14 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from engine.trace_tokenizer import TraceTokenizer, load_trace_tokenizer
 from tiers import TIERS, Policy, Tier, WriteMode
-from tiers.whatif import Accesses, HitCurve, TouchOrder, TraceError, read_trace, stack_positions
+from tiers.traces import KINDS, TraceError, open_trace
+from tiers.whatif import Accesses, HitCurve, TouchOrder, stack_positions, traced_accesses
 from tiers.whatif.miniature import miniature_rates
 from tiers.whatif.shards_trace import sampled_hits, trace_stack
 
@@ -25,7 +30,11 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, help="Mooncake's JSONL, or lines with “block_ids”; gzipped or not.")
+        parser.add_argument("file", type=Path, help="A trace: a file, a folder or a pattern, packed or not.")
+        parser.add_argument("--form", choices=["auto", *KINDS], default="auto", help="Otherwise told by its lines.")
+        parser.add_argument("--tokenizer", type=Path, help="For texts: tokenizer.json, a folder or a .gguf.")
+        parser.add_argument("--block-tokens", type=int, default=settings.BLOCK_SIZE, help="For texts: tokens a block.")
+        parser.add_argument("--tenant", help="Only this one's requests are counted; all take their room.")
         parser.add_argument(
             "--blocks", type=_blocks, default=_blocks(DEFAULT_BLOCKS), help="Capacities, “inf” for all."
         )
@@ -38,27 +47,49 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            accesses = read_trace(options["file"])
+            told = _answer(_accesses(options), options)
         except OSError as error:
-            raise CommandError(f"{options['file']} cannot be read: {error.strerror or error}.") from None
-        except TraceError as error:
-            raise CommandError(str(error)) from None
-        try:
-            told = _answer(accesses, options)
+            name = error.filename or options["file"]
+            raise CommandError(f"{name} cannot be read: {error.strerror or error}.") from None
         except ValueError as error:
             raise CommandError(str(error)) from None
         self.stdout.write(json.dumps(told) if options["json"] else _table(told))
 
 
+def _accesses(options: dict[str, Any]) -> Accesses:
+    """Raises TraceError, or OSError where something cannot be read."""
+
+    def load_tokenizer() -> TraceTokenizer:
+        return load_trace_tokenizer(options["tokenizer"] or _default_model(), settings.TIERSCOPE_HOME / "models")
+
+    path = options["file"]
+    with open_trace(
+        path, kind=options["form"], load_tokenizer=load_tokenizer, block_tokens=options["block_tokens"]
+    ) as trace:
+        traced = traced_accesses(trace)
+    if not traced.tenants:
+        raise TraceError(f"{path} has no requests.")
+    return traced.accesses if options["tenant"] is None else traced.of_tenant(options["tenant"])
+
+
+def _default_model() -> Path:
+    if settings.MODEL_PATH:
+        return Path(settings.MODEL_PATH)
+    from engine.loader import bundled  # torch
+
+    return bundled()
+
+
 def _answer(accesses: Accesses, options: dict[str, Any]) -> dict[str, Any]:
     positions = stack_positions(accesses, TouchOrder(options["touch"]))
     blocks, tokens = HitCurve(), HitCurve()
-    blocks.add(positions)
+    blocks.add(positions, accesses.is_asked.astype(np.int64))
     tokens.add(positions, accesses.num_tokens)
+    tokens.miss(accesses.never_tokens)
     told: dict[str, Any] = {
-        "requests": accesses.num_requests,
-        "accesses": accesses.num_accesses,
-        "unique": accesses.num_unique,
+        "requests": accesses.num_counted,
+        "accesses": accesses.num_asked,
+        "unique": accesses.num_unique_asked,
         "tokens": accesses.total_tokens,
         "hit_rate": _rates(blocks, options["blocks"]),
         "token_hit_rate": _rates(tokens, options["blocks"]),

@@ -7,7 +7,7 @@ from tests.tiers.rig import EndlessMachine
 from tests.tiers.whatif.test_shards import synthetic
 from tests.tiers.whatif.test_stack_positions import ROOT, prompts
 from tiers import CacheConfig, MemoryPool, Policy, SlabSpec, Tier, TierConfig, TieredCache
-from tiers.whatif.accesses import collect, uniform
+from tiers.whatif.accesses import Prompt, collect, uniform
 from tiers.whatif.miniature import Miniature, miniature_rates
 
 SLAB = SlabSpec(1, "uint8", (1,))
@@ -58,7 +58,7 @@ def test_lru_and_a_cache_without_limit_are_exact_whatever_the_sample() -> None:
 
 
 def test_a_prompt_that_is_larger_than_the_cache_is_not_served_and_tokens_weigh() -> None:
-    accesses = collect([(["a"], [3]), (["a", "b", "c"], [3, 3, 1]), (["a"], [3])])
+    accesses = collect([Prompt(["a"], [3], 3), Prompt(["a", "b", "c"], [3, 3, 1], 7), Prompt(["a"], [3], 3)])
     assert Miniature(accesses, 1).rates(2, Policy.S3FIFO) == (2 / 5, 6 / 13)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.tiers.rig import EndlessMachine
 from tiers import CacheConfig, MemoryPool, SlabSpec, Tier, TierConfig, TieredCache, WriteMode
 from tiers.whatif import HitCurve, TouchOrder, stack, stack_positions
-from tiers.whatif.accesses import collect, uniform
+from tiers.whatif.accesses import Prompt, collect, uniform
 from tiers.whatif.stack import NEVER, RecencyStack
 
 SLAB = SlabSpec(1, "uint8", (1,))
@@ -126,7 +126,12 @@ def test_the_split_of_tiers_that_wait_for_hits_is_not_told() -> None:
 
 
 def test_tokens_weigh_what_their_blocks_hold() -> None:
-    accesses = collect([(["a", "b"], [512, 100]), (["a", "b"], [512, 100]), (["a", "c"], [512, 7])])
+    accesses = collect(
+        [
+            Prompt(names, tokens, sum(tokens))
+            for names, tokens in [(["a", "b"], [512, 100]), (["a", "b"], [512, 100]), (["a", "c"], [512, 7])]
+        ]
+    )
     curve = HitCurve()
     curve.add(stack_positions(accesses), accesses.num_tokens)
     assert (curve.total, curve.hits(None), curve.hits(1)) == (612 + 612 + 519, 612 + 512, 512 + 512)

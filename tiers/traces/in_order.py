@@ -1,0 +1,49 @@
+"""Rows of several files in the order of their times. Knows nothing about what the rows mean.
+
+Files that are in order themselves (rotated logs) are merged as they are read. Those that are not (sessions one after
+the other) are first copied to an unnamed temporary file; only a time and a place for each row stay in memory.
+"""
+
+import heapq
+import json
+import tempfile
+from array import array
+from collections.abc import Iterable, Iterator
+from typing import IO
+
+import numpy as np
+
+from tiers.traces.rows import Row
+
+_LENGTH_BYTES = 4
+
+
+def merged(files: list[Iterator[Row]]) -> Iterator[Row]:
+    return heapq.merge(*files, key=_at)
+
+
+def sorted_rows(rows: Iterable[Row]) -> Iterator[Row]:
+    """Rows of one time stay in their order."""
+    with tempfile.TemporaryFile(prefix="tierscope-trace-") as file:
+        times, places = array("d"), array("q")
+        for row in rows:
+            times.append(_at(row))
+            places.append(file.tell())
+            file.write(_packed(row))
+        for index in np.argsort(np.frombuffer(times, np.float64), kind="stable") if times else ():
+            file.seek(places[index])
+            yield _read(file, times[index])
+
+
+def _at(row: Row) -> float:
+    return row.at or 0.0
+
+
+def _packed(row: Row) -> bytes:
+    text = json.dumps([row.where, row.told]).encode()
+    return len(text).to_bytes(_LENGTH_BYTES, "big") + text
+
+
+def _read(file: IO[bytes], at: float) -> Row:
+    where, told = json.loads(file.read(int.from_bytes(file.read(_LENGTH_BYTES), "big")))
+    return Row(where, told, at)
