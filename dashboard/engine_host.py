@@ -6,6 +6,7 @@ Turns settings into an engine, jobs into its requests, its events into stream ev
 import queue
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, cast
 
 from django.conf import settings
@@ -15,11 +16,13 @@ from dashboard.engine_metrics import EngineCollector, Exposition
 from dashboard.engine_relay import HostError
 from dashboard.jobs import Job
 from dashboard.models import TierSetting
+from dashboard.secret_files import read_or_create
 from dashboard.selectors.tenants import counted_tenants
 from dashboard.sizes import format_size
 from dashboard.streams import Event
 from dashboard.tenants import COMMON, root_salt, shown
 from dashboard.tier_modes import Modes, modes_in_words, modes_of
+from dashboard.waiting import waited_for
 from engine.build import build_engine, resolve_device
 from engine.chat_template import ChatTemplateError
 from engine.defaults import default_tier_sizes
@@ -33,6 +36,8 @@ from engine.sampling import SamplingParams
 from engine.stats import EngineSnapshot
 from engine.text import TextDelta, TextEvent, TextFinished, TextGenerator
 from engine.tokenizer import StreamDecoder
+from engine.trace_folder import TraceFolder
+from engine.trace_writer import NoTraceWriter, TraceWriter
 from tiers import (
     Compression,
     LoadChoice,
@@ -73,11 +78,12 @@ def load_host(name: str, progress: Progress) -> "EngineHost":
         tenants=(COMMON, *counted_tenants(name)),
         max_tenants=settings.MAX_TENANTS + 1,
     )
-    keeper = _reuse_keeper(name, loaded)
-    engine = build_engine(config, loaded, limits, reuse=_reuse(keeper))
+    keeper, recorder = _reuse_keeper(name, loaded), _recorder(name, loaded)
+    engine = build_engine(config, loaded, limits, reuse=_reuse(keeper), recording=recorder.recording())
     engine.start()
     keeper.start(engine.reuse_sample)
-    return EngineHost(name, engine, loaded, keeper.stop)
+    recorder.start()
+    return EngineHost(name, engine, loaded, keeper.stop, recorder.stop)
 
 
 def _reuse_keeper(name: str, loaded: LoadedModel) -> ReuseKeeper:
@@ -94,6 +100,15 @@ def _reuse(keeper: ReuseKeeper) -> Reuse:
     if (sample := keeper.load()) is not None:
         curve.restore(sample)
     return LiveReuse(curve)
+
+
+def _recorder(name: str, loaded: LoadedModel) -> TraceWriter | NoTraceWriter:
+    """One secret for all engines of a home, so that what they record can be read together."""
+    if not settings.RECORD_TRACE_BYTES:
+        return NoTraceWriter()
+    secret = read_or_create(settings.TIERSCOPE_HOME / "trace-secret", lambda: token_hex(32)).encode()
+    folder = TraceFolder(settings.TIERSCOPE_HOME / "traces" / f"recorded-{name}", settings.RECORD_TRACE_BYTES)
+    return TraceWriter(folder, secret=secret, model_name=loaded.name, block_size=settings.BLOCK_SIZE)
 
 
 def _folder(name: str) -> Path:
@@ -148,9 +163,7 @@ def _remote_reason(stats: TierStats, told: dict[str, Any]) -> str:
 class EngineHost:
     """A started engine as the worker sees it: tiers by name, sizes in bytes, events as plain JSON."""
 
-    def __init__(
-        self, name: str, engine: Engine, loaded: LoadedModel, on_stopped: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, name: str, engine: Engine, loaded: LoadedModel, *on_stopped: Callable[[], None]) -> None:
         self.name = name
         self._on_stopped = on_stopped
         self._engine = engine
@@ -177,7 +190,7 @@ class EngineHost:
         )
         self._submit(request, events)
         try:
-            for batch in _batches(events):
+            for batch in waited_for(events, _ALIVE_SECONDS):
                 if text := "".join(event.text for event in batch if isinstance(event, TextDelta)):
                     yield {"type": "token", "text": text}
                 if not batch:
@@ -193,7 +206,8 @@ class EngineHost:
 
     def stop(self, drain_seconds: float, flush_seconds: float) -> None:
         self._engine.stop(drain_seconds, flush_seconds)
-        self._on_stopped()
+        for stop in self._on_stopped:
+            stop()
 
     # -- tiers -------------------------------------------------------------------------------------------------------
     def block_bytes(self, tier: str) -> int:
@@ -334,15 +348,3 @@ class EngineHost:
         if runs:
             runs[-1]["text"] += decoder.finish()
         return runs
-
-
-def _batches(events: "queue.SimpleQueue[TextEvent]") -> Iterator[list[TextEvent]]:
-    """What is there, at once; an empty list where nothing came for 3 s."""
-    while True:
-        try:
-            batch = [events.get(timeout=_ALIVE_SECONDS)]
-            while not events.empty():
-                batch.append(events.get())
-        except queue.Empty:
-            batch = []
-        yield batch

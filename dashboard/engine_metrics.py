@@ -48,6 +48,7 @@ class EngineCollector(Collector):
         yield from self._tiers(snapshot)
         yield from self._health(snapshot)
         yield from self._moves(snapshot)
+        yield from self._recorded(snapshot)
         yield from tenant_metrics(snapshot, self._families)
         yield from reuse_metrics(snapshot, self._families)
         yield from tier_cost_metrics(snapshot, self._families, self._block_size)
@@ -118,6 +119,16 @@ class EngineCollector(Collector):
             "tierscope_tier_evicted_blocks", "Blocks that left the tier, by why.", ["cache_tier", "reason"], evicted
         )
         yield make.counters("tierscope_tier_errors", "Copies that failed.", ["cache_tier", "op"], failed)
+
+    def _recorded(self, snapshot: "EngineSnapshot") -> Iterator[Metric]:
+        told = snapshot.counters.recording
+        if told.is_on:
+            yield self._families.counters(
+                "tierscope_trace_requests",
+                "Requests for the recorded trace; dropped where the disk failed or was too slow.",
+                ["outcome"],
+                {("recorded",): told.recorded, ("dropped",): told.dropped},
+            )
 
     def _histograms(self, snapshot: "EngineSnapshot") -> Iterator[Metric]:
         told, make = snapshot.counters, self._families

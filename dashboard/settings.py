@@ -83,6 +83,15 @@ def _size(name: str) -> int | None:
         raise EnvValidationError(f'Environment variable "{name}" invalid: {error}', [str(error)]) from None
 
 
+def _recorded_bytes(name: str) -> int:
+    """0 where nothing is to be recorded."""
+    num_bytes = _size(name) or 0
+    if 0 < num_bytes < 1 << 20:
+        message = f'Environment variable "{name}" invalid: expected a size of 1 MiB or more, or 0 for none.'
+        raise EnvValidationError(message, [message])
+    return num_bytes
+
+
 def _compression(name: str) -> str:
     return env.str(name, "none", validate=validate.OneOf(["none", "fp16", "bf16", "int8"]))
 
@@ -96,6 +105,7 @@ MAX_WAITING_REQUESTS = env.int("TIERSCOPE_MAX_WAITING", 128, validate=validate.R
 START_SECONDS = env.int("TIERSCOPE_START_SECONDS", 120, validate=validate.Range(min=1))  # sent, until it starts
 MAX_TENANTS = env.int("TIERSCOPE_MAX_TENANTS", 20, validate=validate.Range(min=0, max=100))  # counted by name
 REUSE_CURVE = env.bool("TIERSCOPE_REUSE_CURVE", True)  # which capacity each prompt token would have needed
+RECORD_TRACE_BYTES = _recorded_bytes("TIERSCOPE_RECORD_TRACE")  # of files of an engine's own traffic; 0: none
 LOADING_SECONDS = 3  # how long a request waits for an engine that is loading its model before it is told so
 DRAIN_SECONDS = 10  # how long running requests may go on when their worker is asked to stop
 FLUSH_SECONDS = 10  # and then what lies in memory is written to disk for this long

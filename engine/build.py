@@ -11,6 +11,7 @@ from engine.engine_config import Device, EngineConfig
 from engine.loader import LoadedModel
 from engine.model import LlamaModel
 from engine.model_runner import ModelRunner
+from engine.recording import Recording
 from engine.reuse import Reuse
 from tiers import CacheConfig, CudaPool, MachineLimits, MemoryPool, SlabSpec, Tier, TieredCache, warm_up
 
@@ -32,6 +33,7 @@ def build_engine(
     *,
     clock: Callable[[], float] = time.monotonic,
     reuse: Reuse | None = None,
+    recording: Recording | None = None,
 ) -> Engine:
     """An engine over a loaded model, not started yet. Raises RefusedError where the machine cannot give the sizes."""
     warm_up()
@@ -42,7 +44,8 @@ def build_engine(
     cache_config = CacheConfig(config.block_size, slab, loaded.fingerprint, config.tiers)
     cache = TieredCache(cache_config, pool, clock=clock, memory=limits)
     _read_remote(cache, clock)
-    return Engine(config, ModelRunner(model, kv), cache, eos_ids=loaded.eos_ids, clock=clock, reuse=reuse)
+    runner = ModelRunner(model, kv)
+    return Engine(config, runner, cache, eos_ids=loaded.eos_ids, clock=clock, reuse=reuse, recording=recording)
 
 
 def _read_remote(cache: TieredCache, clock: Callable[[], float]) -> None:

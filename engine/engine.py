@@ -14,6 +14,7 @@ from typing import Unpack
 from engine.engine_config import EngineConfig
 from engine.inbox import ClosedError, Inbox
 from engine.prefill_cost import PrefillCost
+from engine.recording import Recording
 from engine.request import BusyError, Event, FinishedEvent, FinishReason, GenerationRequest, RequestError, TokenEvent
 from engine.reuse import LiveReuse, Reuse
 from engine.room import Room
@@ -47,15 +48,16 @@ class Engine:
         eos_ids: frozenset[int] = frozenset(),
         clock: Callable[[], float] = time.monotonic,
         reuse: Reuse | None = None,
+        recording: Recording | None = None,
     ) -> None:
-        """`reuse` is a new curve where it is not given."""
+        """`reuse` is a new curve where it is not given, `recording` none."""
         self.config = config
         self._runner = runner
         self._cache = cache
         self._eos_ids = eos_ids
         self._clock = clock
         reuse = reuse or LiveReuse(ReuseCurve(config.block_size))
-        self._stats = EngineStats(Tenants(config.tenants, config.max_tenants), reuse)
+        self._stats = EngineStats(Tenants(config.tenants, config.max_tenants), reuse, recording)
         self._scheduler = Scheduler(config, cache, self._stats, clock)
         self._inbox = Inbox()
         self._unfinished: dict[str, Sequence] = {}
@@ -255,6 +257,7 @@ class Engine:
     def _finish(self, sequence: Sequence, reason: FinishReason, error: str | None = None) -> None:
         del self._unfinished[sequence.request_id]
         self._stats.finished(sequence, reason, self._clock())
+        self._stats.ended(sequence)
         self._events.append((sequence, FinishedEvent(reason, error, sequence.usage())))
         try:
             self._scheduler.remove(sequence)

@@ -174,6 +174,7 @@ class Scheduler:
         if sequence.admit(self._clock()):
             self._stats.admitted(sequence)
             self._stats.asked(sequence)
+            self._stats.begun(sequence)
         plan.add(sequence)
 
     def _has_room(self, sequence: Sequence, plan: Plan) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Concatenate, ParamSpec
 
+from engine.recording import NoRecording, RecordCounts, Recording
 from engine.request import FINISH_REASONS, FinishReason
 from engine.reuse import NoReuse, Reuse
 from engine.room import Floor
@@ -77,7 +78,7 @@ class EngineCounters:
     took `prefill_seconds`, both in steps of MIN_PREFILL_TOKENS or more. Queries and hits are tokens of requests that
     use the cache: `prefix_cache_*` looks at gpu, `external_*` at what gpu did not have. `ttft` is by the slowest tier
     that the request read from, or "none". `tenants` split prompt, hit and computed tokens, `reuse` prompt tokens by the
-    capacity that would have served them.
+    capacity that would have served them; `recording` are requests.
     """
 
     prompt_tokens: int
@@ -98,6 +99,7 @@ class EngineCounters:
     inter_token: HistogramCounts
     request_seconds: HistogramCounts
     reuse: ReuseCounts
+    recording: RecordCounts
 
     def check(self) -> None:
         hits = sum(self.hit_tokens.values())
@@ -149,9 +151,10 @@ def _never_fails(method: Method[P]) -> Method[P]:
 class EngineStats:
     """Collects what happens, event by event, on the stepping thread."""
 
-    def __init__(self, tenants: Tenants, reuse: Reuse | None = None) -> None:
+    def __init__(self, tenants: Tenants, reuse: Reuse | None = None, recording: Recording | None = None) -> None:
         self._tenants = tenants
         self.reuse = reuse or NoReuse()
+        self._recording = recording or NoRecording()
         self._prompt_tokens = self._computed_tokens = self._generated_tokens = 0
         self._preemptions = self._queries = 0
         self._prefill_tokens, self._prefill_seconds = 0, 0.0
@@ -181,6 +184,16 @@ class EngineStats:
     def asked(self, sequence: Sequence) -> None:
         """The same request, for the reuse curve; a call of its own, so that a failure of one costs not both."""
         self.reuse.admitted(sequence)
+
+    @_never_fails
+    def begun(self, sequence: Sequence) -> None:
+        """The same request, for the recorder."""
+        self._recording.admitted(sequence)
+
+    @_never_fails
+    def ended(self, sequence: Sequence) -> None:
+        """Called while the sequence still knows what it had; also for one that was never admitted."""
+        self._recording.ended(sequence)
 
     @_never_fails
     def filled(self, keys: list[BlockKey]) -> None:
@@ -239,4 +252,5 @@ class EngineStats:
             inter_token=self._inter_token.counts(),
             request_seconds=self._request_seconds.counts(),
             reuse=self.reuse.counts(),
+            recording=self._recording.counts(),
         )

@@ -39,6 +39,8 @@ def load(monkeypatch: pytest.MonkeyPatch, **variables: str) -> dict[str, Any]:
         ("TIERSCOPE_MAX_WAITING", "0"),
         ("TIERSCOPE_MAX_TENANTS", "some"),
         ("TIERSCOPE_REUSE_CURVE", "perhaps"),
+        ("TIERSCOPE_RECORD_TRACE", "everything"),
+        ("TIERSCOPE_RECORD_TRACE", "1 KiB"),
         ("TIERSCOPE_MAX_TENANTS", "-1"),
         ("TIERSCOPE_MAX_TENANTS", "101"),
         ("TIERSCOPE_LOG_LEVEL", "LOUD"),

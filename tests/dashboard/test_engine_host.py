@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 
-from dashboard.engine_host import EngineHost
+from dashboard.engine_host import EngineHost, _recorder
 from dashboard.engine_relay import HostError
 from dashboard.jobs import Job
 from engine.build import build_engine
 from engine.engine_config import EngineConfig
+from engine.recording import TraceRecord
+from engine.trace_writer import NoTraceWriter, TraceWriter
 from tests.engine.factories import tiny_model
 from tiers import Compression, MachineLimits, Tier, TierConfig
 from tiers.block_format import stored_bytes
+from tiers.traces import open_trace
 
 FIRST = {"policy": "lru", "write_mode": "write_back", "store_after_hits": 2, "load": "always"}
 PROMPT = list(range(100))
@@ -41,6 +44,20 @@ def test_tokens_are_counted_by_tenant_and_those_without_one_as_common(host: Engi
         line.partition('tenant="')[2] for line in lines if line.startswith("tierscope_tenant_prompt_tokens_total")
     }
     assert counted == {'other"} 0.0', 'acme"} 200.0', 'common"} 100.0'}
+
+
+def test_traffic_is_recorded_where_that_is_asked_for(settings: Any, tmp_path: Path) -> None:
+    settings.TIERSCOPE_HOME, settings.RECORD_TRACE_BYTES = tmp_path, 0
+    assert isinstance(_recorder("local", tiny_model()), NoTraceWriter)
+    assert not [*tmp_path.iterdir()]
+    settings.RECORD_TRACE_BYTES = 1 << 20
+    recorder = _recorder("local", tiny_model())
+    assert isinstance(recorder, TraceWriter)
+    recorder.put(TraceRecord(1.0, "common", [bytes(16)], [], 17, 1))
+    recorder.write()
+    with open_trace(tmp_path / "traces" / "recorded-local") as trace:
+        assert [(request.tenant, request.num_prompt_tokens) for request in trace] == [("common", 17)]
+    assert (tmp_path / "trace-secret").stat().st_mode & 0o777 == 0o600
 
 
 def hit_tokens(host: EngineHost, request_id: str, **pool: Any) -> int:

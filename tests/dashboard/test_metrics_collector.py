@@ -11,6 +11,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from dashboard.engine_metrics import EngineCollector, Exposition
+from engine.engine import Engine
+from engine.trace_folder import TraceFolder
+from engine.trace_writer import TraceWriter
 from tests.engine.harness import BLOCK_BYTES, BLOCK_SIZE, Rig, make_rig
 from tiers import Tier
 
@@ -107,6 +110,17 @@ def test_the_names_of_the_design_are_all_there(rig: Rig) -> None:
         num_requests_waiting kv_cache_usage_perc num_preemptions_total time_to_first_token_seconds_bucket
         inter_token_latency_seconds_bucket e2e_request_latency_seconds_bucket"""
     assert {f"tierscope_{name}" for name in own.split()} | {f"vllm:{name}" for name in vllm.split()} <= names
+
+
+def test_what_is_recorded_is_counted_where_it_is_recorded_at_all(rig: Rig, tmp_path: Path) -> None:
+    assert ("tierscope_trace_requests_total", (("outcome", "dropped"),)) not in read(exposition(rig).text())
+    writer = TraceWriter(TraceFolder(tmp_path / "traces", 1 << 20), secret=b"s", model_name="m", block_size=4)
+    rig.engine = Engine(rig.engine.config, rig.runner, rig.cache, clock=rig.clock, recording=writer.recording())
+    rig.ask("a", [1] * 9)
+    writer.write()
+    samples = read(exposition(rig).text())
+    counts = [samples["tierscope_trace_requests_total", (("outcome", name),)] for name in ("recorded", "dropped")]
+    assert counts == [1, 0]
 
 
 def test_every_series_names_its_engine_and_model(rig: Rig) -> None:

@@ -13,7 +13,7 @@ from tiers.traces.request import LoadTokenizer
 _TAGS = (b"BlockStored", b"BlockRemoved", b"AllBlocksCleared")
 REFUSAL = (
     "KV events tell which blocks were stored and removed, not which were asked for, so no hit rate follows from them. "
-    "Record lookups instead, for example by LMCache's --lookup-hash-log-dir."
+    "Record lookups instead: LMCache's --lookup-hash-log-dir, or TIERSCOPE_RECORD_TRACE of an engine of ours."
 )
 
 
