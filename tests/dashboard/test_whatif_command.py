@@ -106,6 +106,17 @@ def test_a_file_that_is_no_trace_is_told(tmp_path: Path) -> None:
         call_command("whatif", str(tmp_path / "gone"))
 
 
+def test_wrong_lines_are_left_out_and_told_where_that_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.write_text('{"block_ids": [1]}\nhello\n{"block_ids": [1]}\n{"block_ids": 1}\n')
+    told = ask(str(path), "--keep-going")
+    assert (told["requests"], told["wrong_lines"]["count"]) == (2, 2)
+    assert [f"line {number}: " in told["wrong_lines"]["first"][index] for index, number in enumerate([2, 4])]
+    out = io.StringIO()
+    call_command("whatif", str(path), "--keep-going", stdout=out)
+    assert "2 wrong lines were left out" in out.getvalue()
+
+
 def test_one_tenant_is_counted_while_all_take_their_room(tmp_path: Path) -> None:
     path = tmp_path / "trace.csv"
     path.write_text("time,tenant,block_ids,tokens\n1,x,a,16\n2,y,b,16\n3,x,a,16\n")

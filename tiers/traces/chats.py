@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tiers.keys import chain_keys, root_key
-from tiers.traces.fields import Told, WrongValueError, text
+from tiers.traces.fields import Told, WrongValueError, shown, text
 from tiers.traces.request import LoadTokenizer, Messages, Tokenizer, TraceRequest
 
 _TEXT = "text"
@@ -35,7 +35,7 @@ class ChatReader:
         prompt, model = _prompt(told.get("input")), text(told, "model")
         answer = told.get("output", "")
         if not isinstance(answer, str):
-            raise WrongValueError(f"“output” is {answer!r:.40}; expected a text.")
+            raise WrongValueError(f"“output” is {shown(answer)}; expected a text.")
         token_ids = self._prompt_ids(prompt)
         if not token_ids:
             raise WrongValueError("“input” has no tokens.")
@@ -69,7 +69,7 @@ def _prompt(told: Any) -> str | Messages:
     if isinstance(told, str):
         return told
     if not isinstance(told, list) or not told or not all(isinstance(message, dict) for message in told):
-        raise WrongValueError(f"“input” is {told!r:.40}; expected a text or a list of messages.")
+        raise WrongValueError(f"“input” is {shown(told)}; expected a text or a list of messages.")
     return [_message(message) for message in told]
 
 
@@ -78,5 +78,5 @@ def _message(told: Mapping[str, Any]) -> dict[str, str]:
     if isinstance(content, list) and all(isinstance(part, dict) and part.get("type") == _TEXT for part in content):
         content = "".join(str(part.get(_TEXT, "")) for part in content)
     if not isinstance(role, str) or not isinstance(content, str):
-        raise WrongValueError(f"a message is {told!r:.60}; expected a role and a content of text.")
+        raise WrongValueError(f"a message is {shown(told)}; expected a role and a content of text.")
     return {"role": role, "content": content}

@@ -13,6 +13,7 @@ from typing import IO
 
 import numpy as np
 
+from tiers.traces.limits import Meter
 from tiers.traces.rows import Row
 
 _LENGTH_BYTES = 4
@@ -22,7 +23,7 @@ def merged(files: list[Iterator[Row]]) -> Iterator[Row]:
     return heapq.merge(*files, key=_at)
 
 
-def sorted_rows(rows: Iterable[Row]) -> Iterator[Row]:
+def sorted_rows(rows: Iterable[Row], meter: Meter) -> Iterator[Row]:
     """Rows of one time stay in their order."""
     with tempfile.TemporaryFile(prefix="tierscope-trace-") as file:
         times, places = array("d"), array("q")
@@ -30,8 +31,10 @@ def sorted_rows(rows: Iterable[Row]) -> Iterator[Row]:
             times.append(_at(row))
             places.append(file.tell())
             file.write(_packed(row))
+        meter.is_sorted(len(times))
         for index in np.argsort(np.frombuffer(times, np.float64), kind="stable") if times else ():
             file.seek(places[index])
+            meter.row()
             yield _read(file, times[index])
 
 

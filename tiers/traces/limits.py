@@ -19,12 +19,12 @@ class TraceLimits:
 
 
 class Meter:
-    """What was read so far: unpacked bytes by everybody, packed ones to tell how far it is."""
+    """What was read so far, and how far that is: by packed bytes, or by rows where they had to be sorted first."""
 
     def __init__(self, limits: TraceLimits, num_packed_bytes: int) -> None:
         self.limits = limits
-        self.num_packed_bytes = num_packed_bytes
-        self.num_packed_read = 0
+        self._num_packed, self._num_packed_read = num_packed_bytes, 0
+        self._num_rows = self._num_rows_read = 0
         self._num_unpacked = self._num_requests = self._num_accesses = self._num_files = 0
 
     def file(self, name: str) -> None:
@@ -32,8 +32,21 @@ class Meter:
         if self._num_files > self.limits.max_files:
             raise TraceError(f"{name}: more than {self.limits.max_files:,} files; take fewer at a time.")
 
+    @property
+    def share_read(self) -> float:
+        done, whole = (
+            (self._num_rows_read, self._num_rows) if self._num_rows else (self._num_packed_read, self._num_packed)
+        )
+        return min(done / max(whole, 1), 1.0)
+
     def packed(self, num_bytes: int) -> None:
-        self.num_packed_read += num_bytes
+        self._num_packed_read += num_bytes
+
+    def is_sorted(self, num_rows: int) -> None:
+        self._num_rows = num_rows
+
+    def row(self) -> None:
+        self._num_rows_read += 1
 
     def unpacked(self, name: str, num_bytes: int) -> None:
         self._num_unpacked += num_bytes

@@ -4,7 +4,7 @@ One id for each 512 tokens of the prompt, chained over what precedes them; the l
 up like the others, as in the published hit rates. What the answer filled is not told.
 """
 
-from tiers.traces.fields import Told, WrongValueError, names, optional_number, text
+from tiers.traces.fields import Told, WrongValueError, names, optional_number, shown, text
 from tiers.traces.request import TraceRequest
 
 BLOCK_TOKENS = 512
@@ -14,7 +14,7 @@ def read(told: Told, at_seconds: float) -> TraceRequest:
     ids, length = names(told, "hash_ids"), told.get("input_length")
     if not isinstance(length, int) or isinstance(length, bool) or -(-length // BLOCK_TOKENS) != len(ids):
         raise WrongValueError(
-            f"“input_length” is {length!r:.40} with {len(ids):,} “hash_ids”; expected one id for each "
+            f"“input_length” is {shown(length)} with {len(ids):,} “hash_ids”; expected one id for each "
             f"{BLOCK_TOKENS} tokens."
         )
     tokens = [BLOCK_TOKENS] * len(ids)

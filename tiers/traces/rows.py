@@ -15,7 +15,8 @@ from tiers.traces.files import Line
 from tiers.traces.request import TraceError
 
 _NUMBERS = ("time", "prompt_tokens", "output_tokens")
-_LISTS = ("block_ids", "output_block_ids")
+_BLOCKS = "block_ids"
+_LISTS = (_BLOCKS, "output_block_ids")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +43,37 @@ def json_object(text: bytes) -> dict[str, Any]:
         raise WrongValueError(f"not JSON ({error}).") from None
     if not isinstance(told, dict):
         raise WrongValueError(f"expected a JSON object, got {type(told).__name__}.")
+    if b"\\ud" in text.lower():
+        _refuse_half_characters(told)
     return told
+
+
+def _refuse_half_characters(told: dict[str, Any]) -> None:
+    """JSON can write halves of a character alone, which no text may have: tokenizers and hashes fail on them."""
+    try:
+        json.dumps(told, ensure_ascii=False).encode()
+    except (UnicodeEncodeError, RecursionError):
+        raise WrongValueError("not Unicode: half of a character stands alone.") from None
 
 
 def csv_rows(lines: Iterator[Line], faults: Faults) -> Iterator[Row]:
     """The first line names the columns. Lists are separated by spaces."""
-    header = next(lines, None)
-    columns = csv_fields(header.text) if header else []
+    columns: list[str] = []
     for line in lines:
         try:
-            yield Row(line.where, _csv_object(columns, line.text))
+            fields = csv_fields(line.text)
+            if columns:
+                yield Row(line.where, _csv_object(columns, fields))
+            else:
+                columns = _columns(fields)
         except WrongValueError as error:
             faults.tell(TraceError(f"{line.where}: {error}"))
+
+
+def _columns(fields: list[str]) -> list[str]:
+    if _BLOCKS not in fields or len(set(fields)) < len(fields):
+        raise WrongValueError(f"expected the columns' names, each once, with “{_BLOCKS}” among them.")
+    return fields
 
 
 def csv_fields(text: bytes) -> list[str]:
@@ -66,8 +86,7 @@ def csv_fields(text: bytes) -> list[str]:
     return [field.strip() for row in rows for field in row]
 
 
-def _csv_object(columns: list[str], text: bytes) -> dict[str, Any]:
-    fields = csv_fields(text)
+def _csv_object(columns: list[str], fields: list[str]) -> dict[str, Any]:
     if len(fields) != len(columns):
         raise WrongValueError(f"{len(fields):,} fields; expected {len(columns):,}, one for each column.")
     return {column: _csv_value(column, field) for column, field in zip(columns, fields, strict=True) if field}

@@ -51,8 +51,8 @@ class Trace:
 
     @property
     def share_read(self) -> float:
-        """Of the files' bytes, 0 to 1. A trace that has to be sorted first is read to its end before it begins."""
-        return min(self._meter.num_packed_read / max(self._meter.num_packed_bytes, 1), 1.0)
+        """0 to 1. A trace that has to be sorted first is read to its end when it is opened, and then counts anew."""
+        return self._meter.share_read
 
     def _all(self, first: Row | None) -> Generator[TraceRequest, None, None]:
         for row in chain([first] if first is not None else [], self._rows):
@@ -120,7 +120,7 @@ def _rows(paths: list[Path], form: Form, has_times: bool, faults: Faults, meter:
     if not has_times:
         return chain.from_iterable(files)
     if not form.is_in_order or any(is_archive(path, meter) for path in paths):
-        return sorted_rows(chain.from_iterable(files))
+        return sorted_rows(chain.from_iterable(files), meter)
     return merged(files) if len(files) > 1 else files[0]
 
 

@@ -17,7 +17,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from engine.trace_tokenizer import TraceTokenizer, load_trace_tokenizer
 from tiers import TIERS, Policy, Tier, WriteMode
-from tiers.traces import KINDS, TraceError, open_trace
+from tiers.traces import KINDS, CountFaults, Faults, RefuseFaults, TraceError, open_trace
 from tiers.whatif import Accesses, HitCurve, TouchOrder, stack_positions, traced_accesses
 from tiers.whatif.miniature import miniature_rates
 from tiers.whatif.shards_trace import sampled_hits, trace_stack
@@ -35,6 +35,7 @@ class Command(BaseCommand):
         parser.add_argument("--tokenizer", type=Path, help="For texts: tokenizer.json, a folder or a .gguf.")
         parser.add_argument("--block-tokens", type=int, default=settings.BLOCK_SIZE, help="For texts: tokens a block.")
         parser.add_argument("--tenant", help="Only this one's requests are counted; all take their room.")
+        parser.add_argument("--keep-going", action="store_true", help="Leave wrong lines out, and tell them.")
         parser.add_argument(
             "--blocks", type=_blocks, default=_blocks(DEFAULT_BLOCKS), help="Capacities, “inf” for all."
         )
@@ -47,7 +48,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            told = _answer(_accesses(options), options)
+            faults = CountFaults() if options["keep_going"] else RefuseFaults()
+            told = _answer(_accesses(options, faults), options) | _wrong_lines(faults)
         except OSError as error:
             name = error.filename or options["file"]
             raise CommandError(f"{name} cannot be read: {error.strerror or error}.") from None
@@ -56,7 +58,13 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(told) if options["json"] else _table(told))
 
 
-def _accesses(options: dict[str, Any]) -> Accesses:
+def _wrong_lines(faults: Faults) -> dict[str, Any]:
+    if not isinstance(faults, CountFaults):
+        return {}
+    return {"wrong_lines": {"count": faults.count, "first": faults.sentences}}
+
+
+def _accesses(options: dict[str, Any], faults: Faults) -> Accesses:
     """Raises TraceError, or OSError where something cannot be read."""
 
     def load_tokenizer() -> TraceTokenizer:
@@ -64,7 +72,11 @@ def _accesses(options: dict[str, Any]) -> Accesses:
 
     path = options["file"]
     with open_trace(
-        path, kind=options["form"], load_tokenizer=load_tokenizer, block_tokens=options["block_tokens"]
+        path,
+        kind=options["form"],
+        load_tokenizer=load_tokenizer,
+        block_tokens=options["block_tokens"],
+        faults=faults,
     ) as trace:
         traced = traced_accesses(trace)
     if not traced.tenants:
@@ -169,6 +181,9 @@ def _table(told: dict[str, Any]) -> str:
             f"{name:>12}  {tier['hit_rate']:>9.2%}  {tier['token_hit_rate']:>9.2%}"
             for name, tier in told["tiers"].items()
         ]
+    if "wrong_lines" in told:
+        wrong = told["wrong_lines"]
+        lines += ["", f"{wrong['count']:,} wrong lines were left out; the first:", *wrong["first"]]
     return "\n".join(lines)
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tiers.traces import TraceError, TraceLimits, TraceRequest, open_trace
 from tiers.traces.in_order import merged, sorted_rows
+from tiers.traces.limits import Meter
 from tiers.traces.rows import Row
 
 
@@ -87,6 +88,17 @@ def test_one_file_keeps_its_order(tmp_path: Path) -> None:
     assert [request.at_seconds for request in requests] == [0, -1]
 
 
+def test_how_far_it_is_can_be_told(tmp_path: Path) -> None:
+    """By bytes, or, where an archive had to be sorted first, by requests."""
+    (tmp_path / "big").write_bytes(b"".join(line(time, "x" * 1000) for time in range(1000)))
+    (tmp_path / "tar").write_bytes(archive(tmp_path / "x", "w:", ("a", line(1, 1) * 4)).read_bytes())
+    with open_trace(tmp_path / "big") as trace:
+        shares = [trace.share_read for _ in trace]
+    assert 0 < shares[0] < 0.3 < 0.9 < shares[-1] == 1
+    with open_trace(tmp_path / "tar") as trace:
+        assert [trace.share_read for _ in trace] == [0.25, 0.5, 0.75, 1]
+
+
 def test_what_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "gone")
@@ -110,7 +122,9 @@ def test_sorting_and_merging_are_stable(files: list[list[int]]) -> None:
     def wheres(found: Iterable[Row]) -> Sequence[str]:
         return [row.where for row in found]
 
-    assert wheres(sorted_rows(itertools.chain(*rows))) == wheres(sorted(itertools.chain(*rows), key=at))
+    assert wheres(sorted_rows(itertools.chain(*rows), Meter(TraceLimits(), 0))) == wheres(
+        sorted(itertools.chain(*rows), key=at)
+    )
     in_order = [sorted(each, key=at) for each in rows]
     assert wheres(merged([iter(each) for each in in_order])) == wheres(sorted(itertools.chain(*in_order), key=at))
 

@@ -2,9 +2,13 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tiers.keys import chain_keys, root_key
 from tiers.traces import KINDS, CountFaults, TraceError, TraceRequest, open_trace
@@ -154,6 +158,52 @@ def test_without_times_all_are_at_the_beginning(tmp_path: Path) -> None:
         assert [request.at_seconds for request in trace] == [0, 0]
 
 
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=5,
+)
+FIELDS = st.sampled_from(
+    [
+        "timestamp",
+        "time",
+        "hash_ids",
+        "input_length",
+        "output_length",
+        "chunk_hashes",
+        "chunk_size",
+        "seq_len",
+        "model_name",
+        "input",
+        "output",
+        "block_ids",
+        "tokens",
+        "prompt_tokens",
+        "output_tokens",
+        "output_block_ids",
+        "tenant",
+        "model",
+    ]
+)
+OBJECTS = st.dictionaries(FIELDS, VALUES, max_size=8)
+
+
+@given(st.lists(st.binary(max_size=60) | OBJECTS | st.sampled_from(["time,block_ids,tokens", "1,a b,3"]), max_size=6))
+def test_whatever_is_read_only_sentences_come_of_it(told: list[object]) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "trace"
+        parts = (
+            part if isinstance(part, bytes) else part.encode() if isinstance(part, str) else json.dumps(part).encode()
+            for part in told
+        )
+        path.write_bytes(b"\n".join(parts))
+        faults = CountFaults()
+        with suppress(TraceError), open_trace(path, load_tokenizer=Letters, faults=faults) as trace:
+            for request in trace:
+                assert sum(request.block_tokens) <= request.num_prompt_tokens
+                assert len(request.block_tokens) == len(request.block_ids)
+
+
 # -- faults -----------------------------------------------------------------------------------------------------------
 GOOD = {
     "mooncake": {"timestamp": 0, "input_length": 600, "output_length": 1, "hash_ids": [1, 2]},
@@ -173,6 +223,8 @@ GOOD = {
         ("mooncake", {"timestamp": None}, "“timestamp” is None; expected a time"),
         ("mooncake", {"timestamp": True}, "“timestamp” is True; expected a time"),
         ("mooncake", {"timestamp": 1e300}, "up to the year 5138"),
+        ("mooncake", {"timestamp": 10**400}, "up to the year 5138"),
+        ("mooncake", {"input_length": json.loads("[" * 500 + "]" * 500)}, "expected one id for each 512 tokens"),
         ("mooncake", {"input_length": 1025}, "expected one id for each 512 tokens"),
         ("mooncake", {"input_length": None}, "“input_length” is None"),
         ("mooncake", {"input_length": True, "hash_ids": [1]}, "“input_length” is True"),
@@ -183,6 +235,7 @@ GOOD = {
         ("lmcache-lookups", {"model_name": 7}, "“model_name” is 7; expected a text"),
         ("chat", {"input": ""}, "“input” has no tokens"),
         ("chat", {"input": 7}, "expected a text or a list of messages"),
+        ("chat", {"input": "\ud800"}, "half of a character stands alone"),
         ("chat", {"input": []}, "expected a text or a list of messages"),
         ("chat", {"input": [{"role": "user", "content": [{"type": "image_url"}]}]}, "expected a role and a content"),
         ("chat", {"output": None}, "“output” is None; expected a text"),
@@ -218,6 +271,11 @@ def test_a_wrong_line_of_csv_is_told_with_its_number(tmp_path: Path, line: str, 
     with pytest.raises(TraceError, match="line 3: ") as caught:
         read(lines(tmp_path, "time,block_ids\n", "1,1\n", line))
     assert sentence in str(caught.value)
+
+
+def test_csv_names_each_column_once(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="line 1: expected the columns' names, each once"):
+        read(lines(tmp_path, "time,block_ids,time\n", "1,1,2\n"))
 
 
 def test_lines_that_are_wrong_can_be_left_out_and_are_all_counted(tmp_path: Path) -> None:
