@@ -92,15 +92,11 @@ class LiveRecording:
         at = self._admitted_at.pop(sequence.arrival, None)
         if at is None:
             return
-        num_asked = (sequence.num_prompt - 1) // sequence.block_size
-        record = TraceRecord(
-            at,
-            sequence.request.tenant,
-            sequence.keys[:num_asked],
-            sequence.keys[num_asked : sequence.num_registered],
-            sequence.num_prompt,
-            sequence.num_generated,
-        )
+        try:
+            record = _record(at, sequence)
+        except Exception:
+            del self._records[sequence.arrival]  # nobody is to wait for it
+            raise
         self._records[sequence.arrival] = record
         self._num_held_keys += record.num_keys
         self._hand_on()
@@ -127,3 +123,15 @@ class LiveRecording:
         assert self._num_held_keys == sum(record.num_keys for record in held), "the keys that are held are not counted"
         running = {arrival for arrival, record in self._records.items() if record is None}
         assert running == self._admitted_at.keys(), "a request that runs is held, or the other way round"
+
+
+def _record(at: float, sequence: Sequence) -> TraceRecord:
+    num_asked = (sequence.num_prompt - 1) // sequence.block_size
+    return TraceRecord(
+        at,
+        sequence.request.tenant,
+        sequence.keys[:num_asked],
+        sequence.keys[num_asked : sequence.num_registered],
+        sequence.num_prompt,
+        sequence.num_generated,
+    )

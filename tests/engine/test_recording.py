@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from engine import recording as recording_module
 from engine import trace_writer
 from engine.engine import Engine
-from engine.recording import NoRecording, RecordCounts, TraceRecord
+from engine.recording import LiveRecording, NoRecording, RecordCounts, TraceRecord
 from engine.trace_folder import TraceFolder
 from engine.trace_writer import TraceWriter
 from tests.engine.harness import BLOCK_SIZE, Rig, make_rig
@@ -81,12 +81,13 @@ def test_read_back_it_gives_exactly_the_hits_that_the_engine_counted(
 def test_requests_that_overlap_differ_by_less_than_a_point_in_caches_that_hold_them(tmp_path: Path) -> None:
     """Two at once both compute what neither finds; in a trace the second one finds it. 0.8 points at most, here."""
     rig, writer = recorded(tmp_path, gpu=256, max_num_batched_tokens=256)
-    live = writer.recording(lambda: 1.0)
+    live = LiveRecording(writer, lambda: 1.0)
     rig.engine = Engine(rig.engine.config, QuickRunner(), rig.cache, clock=rig.clock, recording=live)
     for number, (prompt, max_tokens) in enumerate(traffic(1, 40)):
         rig.submit(f"r{number}", prompt, max_tokens)
         while rig.engine.num_unfinished >= 2:
             rig.engine.step()
+            live.check()
     rig.run()
     writer.write()
     counted, found = curve_of(rig.engine.snapshot().counters), curve(tmp_path)
@@ -196,6 +197,20 @@ def test_a_recorder_that_fails_costs_no_request(caplog: pytest.LogCaptureFixture
     rig.engine = Engine(rig.engine.config, rig.runner, rig.cache, clock=rig.clock, recording=Failing())
     assert rig.ask("a", [1] * 20).reason == "length"
     assert "the request goes on" in caplog.text
+
+
+def test_a_request_that_cannot_be_recorded_holds_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rig, writer = recorded(tmp_path)
+
+    def fails(at: float, sequence: object) -> TraceRecord:
+        raise RuntimeError("no")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(recording_module, "_record", fails)
+        assert rig.ask("a", [1] * 9).reason == "length"
+    rig.ask("b", [2] * 9)
+    writer.write()
+    assert len(lines(tmp_path)) == 1
 
 
 def test_switched_off_it_records_nothing() -> None:
