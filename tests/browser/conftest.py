@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
 
 from tests.browser.driver import SeededStack, log_in, running_chromium
 
@@ -55,6 +55,14 @@ def session(chromium: Browser, pages_stack: SeededStack) -> Any:
     return state
 
 
+@pytest.fixture(scope="module")
+def window(chromium: Browser, pages_stack: SeededStack, session: Any) -> Iterator[BrowserContext]:
+    """The admin's browser window: what one test has fetched, the next finds in its cache, as people do."""
+    context = chromium.new_context(base_url=pages_stack.base_url, storage_state=session)
+    yield context
+    context.close()
+
+
 @dataclass
 class Watch:
     """What a page must never do: write errors to the console, or ask another host."""
@@ -79,25 +87,33 @@ class Watch:
 
 @dataclass
 class Visits:
-    """Opens pages as the logged-in admin, each in a browser window of its own, all of them watched."""
+    """Opens pages, all of them watched, in the logged-in admin's window or in another (`alone`, or with `options`)."""
 
-    chromium: Browser
     stack: SeededStack
-    session: Any
+    window: BrowserContext
     watch: Watch
+    opened: list[Page] = field(default_factory=list)
 
-    def open(self, path: str, *, width: int = 1400, height: int = 900, logged_in: bool = True, **options: Any) -> Page:
-        context = self.chromium.new_context(
-            base_url=self.stack.base_url,
-            storage_state=self.session if logged_in else None,
-            viewport={"width": width, "height": height},
-            **options,
-        )
-        page = context.new_page()
+    def open(self, path: str, *, width: int = 1400, height: int = 900, alone: bool = False, **options: Any) -> Page:
+        page = (self._other_window(**options) if alone or options else self.window).new_page()
+        self.opened.append(page)
+        page.set_viewport_size({"width": width, "height": height})
         page.set_default_timeout(15_000)
         self.watch.over(page)
         page.goto(path)
         return page
+
+    def _other_window(self, *, logged_in: bool = True, **options: Any) -> BrowserContext:
+        browser, state = self.window.browser, self.window.storage_state() if logged_in else None
+        assert browser is not None
+        return browser.new_context(base_url=self.stack.base_url, storage_state=state, **options)
+
+    def close(self) -> None:
+        for page in self.opened:
+            page.evaluate("localStorage.clear()")
+            page.close()
+            if page.context != self.window:
+                page.context.close()
 
     def overview(self, query: str = "?range=1h", **options: Any) -> Page:
         """The overview, once all of it is drawn."""
@@ -107,10 +123,10 @@ class Visits:
 
 
 @pytest.fixture
-def visits(chromium: Browser, pages_stack: SeededStack, session: Any) -> Iterator[Visits]:
+def visits(window: BrowserContext, pages_stack: SeededStack) -> Iterator[Visits]:
     """At the end nothing may have gone wrong in any page; who provokes an error takes it from `watch.problems`."""
     watch = Watch(urlsplit(pages_stack.base_url).netloc)
-    yield Visits(chromium, pages_stack, session, watch)
-    for context in chromium.contexts:
-        context.close()
+    visits = Visits(pages_stack, window, watch)
+    yield visits
+    visits.close()
     assert watch.problems == []

@@ -73,7 +73,7 @@ def test_an_engine_that_loads_its_model_shows_how_far_it_is(visits: Visits) -> N
 
 @pytest.mark.usefixtures("seeded")
 def test_a_server_that_goes_away_is_said_to_be_away_and_the_numbers_stay(visits: Visits) -> None:
-    page = visits.overview()
+    page = visits.overview(alone=True)
     before = page.locator("[data-tile=prompt_tokens] .value").inner_text()
     page.context.set_offline(True)
     expect(page.locator("#error")).to_have_text("The server cannot be reached.", timeout=POLLED)
@@ -86,7 +86,7 @@ def test_a_server_that_goes_away_is_said_to_be_away_and_the_numbers_stay(visits:
 
 @pytest.mark.usefixtures("seeded")
 def test_a_session_that_ended_leads_to_the_login_and_back(visits: Visits) -> None:
-    page = visits.overview()
+    page = visits.overview(alone=True)
     page.get_by_role("link", name="6 h", exact=True).click()
     expect(page).to_have_url(re.compile("range=6h"))
     page.context.clear_cookies()

@@ -49,6 +49,8 @@ class Stack:
             "TIERSCOPE_SAMPLE_TRAFFIC": "0",
             **(env or {}),
         }
+        # One for all: a client reads the system's certificates when it is made, 40 ms. The server may change meanwhile.
+        self._http = httpx.Client(base_url=self.base_url, limits=httpx.Limits(max_keepalive_connections=0), timeout=10)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         if engine_app is None and not (home / "models").exists():
             MODEL_CACHE.mkdir(mode=0o700, exist_ok=True)
@@ -119,13 +121,13 @@ class Stack:
 
     def health(self) -> tuple[int, dict[str, Any]]:
         try:
-            answer = httpx.get(f"{self.base_url}/healthz", timeout=5)
+            answer = self._http.get("/healthz", timeout=5)
             return answer.status_code, answer.json()
         except (httpx.HTTPError, ValueError):
             return 0, {}
 
     def metrics(self) -> str:
-        return httpx.get(f"{self.base_url}/metrics", timeout=10).raise_for_status().text
+        return self._http.get("/metrics").raise_for_status().text
 
     def openai(self, **options: Any) -> Any:
         import openai

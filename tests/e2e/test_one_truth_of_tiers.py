@@ -19,10 +19,10 @@ from tests.e2e.workload import BLOCK_BYTES, BLOCK_SIZE, FILE_BYTES, StackOracle,
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-NUM_REQUESTS = 60
+SEED, NUM_REQUESTS = 9, 36
 TIERS = ("gpu", "cpu", "disk", "remote")
 # The three that are exclusive and one stack; without the server, which keeps copies of what is in the others.
-SIZES = {"gpu": 32, "cpu": 24, "disk": 24}
+SIZES = {"gpu": 20, "cpu": 14, "disk": 14}
 Flow = tuple[str, str]  # from, to
 
 
@@ -68,7 +68,7 @@ class MovingOracle(StackOracle):
 def truth() -> Counter[Flow]:
     """Tokens by where they came from and where they went."""
     oracle = MovingOracle()
-    for prompt in conversations(11, NUM_REQUESTS):
+    for prompt in conversations(SEED, NUM_REQUESTS):
         oracle.request(prompt)
     return +Counter({flow: blocks * BLOCK_SIZE for flow, blocks in oracle.moved.items()})
 
@@ -81,7 +81,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         stack.start()
         client = stack.openai()
         model = client.models.list().data[0].id
-        for prompt in conversations(11, NUM_REQUESTS):
+        for prompt in conversations(SEED, NUM_REQUESTS):
             client.completions.create(model=model, prompt=prompt, max_tokens=1, temperature=0)
             time.sleep(0.1)  # the copies that it started have ended: requests are sequential for the tiers, too
         time.sleep(2)  # published once a second

@@ -21,6 +21,7 @@ TRACE = Path(__file__).parents[3] / "shared" / "traces" / "mooncake_conversation
 SLAB = SlabSpec(1, "uint8", (1,))
 ROOT = bytes(16)
 NUM_UNIQUE = 182_790
+LARGEST_CHECKED = 30_000  # blocks; going through the books of all of them takes 8 s
 
 
 @cache
@@ -66,7 +67,8 @@ def test_hit_rates_of_a_real_trace_are_those_that_are_known(policy: Policy, capa
     num_blocks = sum(map(len, requests()))
     assert num_blocks == 288_500
     assert round(num_hits / num_blocks, 4) == hit_rate
-    cache.check()
+    if capacity <= LARGEST_CHECKED:
+        cache.check()
 
 
 @pytest.mark.skipif(not TRACE.exists(), reason=f"the trace is not at {TRACE}")
