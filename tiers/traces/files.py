@@ -18,6 +18,7 @@ from tiers.traces.limits import Meter
 from tiers.traces.request import TraceError
 
 _GZIP_MAGIC = b"\x1f\x8b"
+_OTHERS = {b"PK\x03\x04": "zip", b"\xfd7zXZ": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
 _TAR_MAGIC, _TAR_MAGIC_AT = b"ustar", 257
 _BUFFER_BYTES = 1 << 17
 # Before a member's data: its header, a long name, attributes, maps of sparse files, which are read into memory at once.
@@ -46,10 +47,10 @@ def paths_of(path: Path) -> list[Path]:
         found = sorted(path.parent.glob(path.name))
     else:
         path.stat()
-        return [path]
+        found = [path]
     files = [each for each in found if each.is_file()]
     if not files:
-        raise TraceError(f"{path} has no files; expected a trace.")
+        raise TraceError(f"{path} has no regular files; expected a trace, which is read more than once.")
     return files
 
 
@@ -134,7 +135,11 @@ def _unpacked(name: str, stream: io.BufferedReader, meter: Meter) -> io.Buffered
     def count_bytes(num_bytes: int) -> None:
         meter.unpacked(name, num_bytes)
 
-    is_gzip = stream.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
+    start = stream.peek(8)
+    for magic, packer in _OTHERS.items():
+        if start.startswith(magic):
+            raise TraceError(f"{name} is packed with {packer}; expected plain lines, gzip or tar.")
+    is_gzip = start.startswith(_GZIP_MAGIC)
     return _counted(gzip.GzipFile(fileobj=stream) if is_gzip else stream, count_bytes)
 
 

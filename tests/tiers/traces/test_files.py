@@ -1,9 +1,12 @@
 """Files, folders, archives: what is read of them, in which order, and where it ends."""
 
+import bz2
 import gzip
 import io
 import itertools
 import json
+import lzma
+import os
 import tarfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -99,12 +102,25 @@ def test_how_far_it_is_can_be_told(tmp_path: Path) -> None:
         assert [trace.share_read for _ in trace] == [0.25, 0.5, 0.75, 1]
 
 
+@pytest.mark.parametrize(("pack", "name"), [(bz2.compress, "bzip2"), (lzma.compress, "xz")])
+def test_what_is_packed_otherwise_is_told_by_name(tmp_path: Path, pack: Callable[[bytes], bytes], name: str) -> None:
+    (tmp_path / "trace").write_bytes(pack(line(1, "a")))
+    with pytest.raises(TraceError, match=f"is packed with {name}; expected plain lines, gzip or tar"):
+        read(tmp_path / "trace")
+
+
+def test_a_pipe_is_no_trace(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(TraceError, match="which is read more than once"):
+        read(tmp_path / "pipe")
+
+
 def test_what_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "gone")
-    with pytest.raises(TraceError, match="has no files"):
+    with pytest.raises(TraceError, match="has no regular files"):
         read(tmp_path / "gone*")
-    with pytest.raises(TraceError, match="has no files"):
+    with pytest.raises(TraceError, match="has no regular files"):
         read(tmp_path)
 
 
