@@ -1,6 +1,8 @@
 """What the launcher prints and passes on."""
 
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +10,8 @@ import pytest
 from environs import EnvValidationError
 
 from scripts.environment import Environment, sentence, unknown_names
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -59,3 +63,12 @@ def test_what_is_wrong_with_a_value_is_a_sentence_and_no_list_of_python() -> Non
     wrong = ["Must be one of: 8, 16, 32."]
     error = EnvValidationError(f'Environment variable "TIERSCOPE_BLOCK_SIZE" invalid: {wrong}', wrong)
     assert sentence(error) == 'Environment variable "TIERSCOPE_BLOCK_SIZE" invalid: Must be one of: 8, 16, 32.'
+
+
+def test_a_command_ends_with_that_sentence_too() -> None:
+    env = os.environ | {"TIERSCOPE_MAX_TENANTS": "many"}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check"], cwd=ROOT, env=env, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert done.stderr == 'Environment variable "TIERSCOPE_MAX_TENANTS" invalid: Not a valid integer.\n'
