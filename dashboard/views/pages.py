@@ -27,14 +27,14 @@ from dashboard.views.track_record import track_record
 
 # What each main.js imports: named in the page, so that a browser asks for all of it at once, not one after the other.
 _SHARED = [
-    *(f"js/lib/{name}.js" for name in ("api", "dom", "hints", "plotly", "time")),
-    *(f"js/overview/{name}.js" for name in ("charts", "filters", "live", "query", "state", "table", "tiles")),
+    *(f"js/lib/{name}.js" for name in ("api", "dom", "downloads", "hints", "plotly", "time")),
+    *(f"js/overview/{name}.js" for name in ("charts", "filters", "link", "live", "query", "state", "table", "tiles")),
 ]
 _OVERVIEW = [*_SHARED, "js/overview/tenants.js"]
 _TIERS = [*_SHARED, *(f"js/tiers/{name}.js" for name in ("cards", "flows"))]
 _WHAT_IF = [
-    *(f"js/lib/{name}.js" for name in ("api", "dom", "plotly", "time")),
-    *(f"js/overview/{name}.js" for name in ("charts", "filters", "live", "query", "state", "table")),
+    *(f"js/lib/{name}.js" for name in ("api", "dom", "downloads", "hints", "plotly", "time")),
+    *(f"js/overview/{name}.js" for name in ("charts", "filters", "link", "live", "query", "state", "table")),
     *(f"js/what-if/{name}.js" for name in ("advice", "figures", "sizes", "words")),
 ]
 

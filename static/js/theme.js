@@ -1,4 +1,5 @@
 // Light, dark or as the system has it; remembered under the name that Django's admin uses, so that both agree.
+// A link may name one (?theme=dark): it is shown, and remembered only once somebody chooses for themselves.
 // A plain script in the head: it runs before the first paint, so that a dark page never flashes white.
 (() => {
   const THEMES = ["auto", "light", "dark"];
@@ -14,6 +15,16 @@
     }
   }
 
+  const inAddress = () => THEMES.find((theme) => theme === new URLSearchParams(location.search).get("theme"));
+  const shown = () => inAddress() ?? remembered();
+
+  function leaveAddress() {
+    const query = new URLSearchParams(location.search);
+    if (!query.has("theme")) return;
+    query.delete("theme");
+    history.replaceState(history.state, "", `${location.pathname}?${query}`);
+  }
+
   function apply(theme) {
     document.documentElement.dataset.theme = theme;
     for (const button of document.querySelectorAll("[data-theme-toggle]")) {
@@ -25,7 +36,8 @@
   }
 
   function advance() {
-    const theme = THEMES[(THEMES.indexOf(remembered()) + 1) % THEMES.length];
+    const theme = THEMES[(THEMES.indexOf(shown()) + 1) % THEMES.length];
+    leaveAddress();
     try {
       localStorage.setItem("theme", theme);
     } catch {
@@ -34,10 +46,10 @@
     apply(theme);
   }
 
-  apply(remembered());
+  apply(shown());
   document.addEventListener("DOMContentLoaded", () => {
-    apply(remembered());
+    apply(shown());
     for (const button of document.querySelectorAll("[data-theme-toggle]")) button.addEventListener("click", advance);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => apply(remembered()));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => apply(shown()));
 })();

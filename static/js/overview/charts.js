@@ -66,7 +66,7 @@ async function draw(chart) {
 }
 
 function fillTable(chart) {
-  const details = $("details", chart);
+  const details = $(":scope > details", chart);
   const figure = drawn.get(chart.dataset.chart);
   if (!details.open || !figure) return;
   $(".scroll", details).replaceChildren(tableOf(figure, $("h2", chart).textContent));
@@ -115,7 +115,7 @@ function redrawWhenResized() {
 export function startCharts() {
   for (const chart of $$(".chart")) {
     $(".plot", chart).append(h("div", { class: "message" }, "Loading"));
-    $("details", chart).addEventListener("toggle", () => fillTable(chart));
+    $(":scope > details", chart).addEventListener("toggle", () => fillTable(chart));
   }
   document.addEventListener("themechange", () => $$(".chart").forEach(draw));
   redrawWhenResized();

@@ -2,9 +2,11 @@
 
 import { getJson } from "../lib/api.js";
 import { $ } from "../lib/dom.js";
+import { startDownloads } from "../lib/downloads.js";
 import { markStale, refreshCharts, startCharts } from "./charts.js";
 import { startFilters } from "./filters.js";
 import { startHints } from "../lib/hints.js";
+import { startLink } from "./link.js";
 import { startLive } from "./live.js";
 import { current } from "./query.js";
 import { showError, showState, startSampleButton } from "./state.js";
@@ -38,6 +40,8 @@ async function refresh() {
 
 startFilters();
 startHints();
+startDownloads(current);
+startLink();
 startCharts();
 startSampleButton(refresh);
 document.addEventListener("querychange", refresh);

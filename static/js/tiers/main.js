@@ -2,9 +2,11 @@
 
 import { getJson } from "../lib/api.js";
 import { $ } from "../lib/dom.js";
+import { startDownloads } from "../lib/downloads.js";
 import { startHints } from "../lib/hints.js";
 import { markStale, refreshCharts, startCharts } from "../overview/charts.js";
 import { startFilters } from "../overview/filters.js";
+import { startLink } from "../overview/link.js";
 import { startLive } from "../overview/live.js";
 import { current } from "../overview/query.js";
 import { showError, showState, startSampleButton } from "../overview/state.js";
@@ -40,6 +42,8 @@ async function refresh() {
 
 startFilters();
 startHints();
+startDownloads(current);
+startLink();
 startCharts();
 startFlows();
 startSampleButton(refresh);

@@ -2,24 +2,26 @@
 
 import { getJson } from "../lib/api.js";
 import { $ } from "../lib/dom.js";
+import { startDownloads } from "../lib/downloads.js";
+import { startHints } from "../lib/hints.js";
 import { startFilters } from "../overview/filters.js";
+import { startLink } from "../overview/link.js";
 import { startLive } from "../overview/live.js";
-import { current } from "../overview/query.js";
+import { current, rememberSizes } from "../overview/query.js";
 import { showError, showState, startSampleButton } from "../overview/state.js";
 import { forgetAdvice, startAdvice } from "./advice.js";
 import { show, startFigures } from "./figures.js";
-import { asked, showSizeError, showSizes, startSizes, take } from "./sizes.js";
+import { asked, readAddress, showSizeError, showSizes, startSizes, take } from "./sizes.js";
 import { showWords } from "./words.js";
 
 const REST_MILLISECONDS = 40; // a slider that is being dragged asks when it rests so long
 
 let newest = 0; // answers that come late are not shown
-let engine = current().get("engine") ?? "";
 
-function address() {
+function question() {
   const query = current();
   for (const [tier, size] of Object.entries(asked())) query.set(tier, size);
-  return `/api/what-if.json?${query}`;
+  return query;
 }
 
 const busy = (isBusy) => $("#prediction").setAttribute("aria-busy", String(isBusy));
@@ -28,7 +30,7 @@ async function predict() {
   const number = ++newest;
   busy(true);
   try {
-    const answer = await getJson(address());
+    const answer = await getJson(`/api/what-if.json?${question()}`);
     if (number === newest) await showAnswer(answer);
   } finally {
     if (number === newest) busy(false);
@@ -67,6 +69,7 @@ function moved() {
   busy(true);
   clearTimeout(timer);
   timer = setTimeout(async () => {
+    rememberSizes(asked());
     try {
       await predict();
     } catch (error) {
@@ -76,14 +79,16 @@ function moved() {
 }
 
 startFilters();
+startHints();
+startDownloads(question);
+startLink();
 startFigures();
 startSizes(moved);
 startAdvice(take);
 startSampleButton(refresh);
 document.addEventListener("querychange", () => {
   forgetAdvice();
-  if ((current().get("engine") ?? "") !== engine) take({}); // sizes of another engine
-  engine = current().get("engine") ?? "";
+  readAddress();
   refresh();
 });
 $("#zone").textContent = Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -2,12 +2,13 @@
 // Knows nothing about what a size does: whoever listens asks the server.
 
 import { $, $$, h } from "../lib/dom.js";
+import { sizesInAddress } from "../overview/query.js";
 
 const STEPS = 160;
 const ROUND_TO_BITS = 6; // 1.375 GiB, not 1.37482 GiB
 
 let tiers = [];
-let wishes = {}; // tier → what to ask the server for; a tier that was not touched has today's size
+let wishes = sizesInAddress(); // tier → what to ask the server for; a tier that was not touched has today's size
 let changed = () => {};
 
 const first = (tier) => (tier.tier === "gpu" ? 1 : 0); // attention reads from gpu: it cannot be off
@@ -26,6 +27,11 @@ function placeOf(tier, bytes) {
 }
 
 export const asked = () => ({ ...wishes });
+
+/** After a step back, another period or another engine. */
+export function readAddress() {
+  wishes = sizesInAddress();
+}
 
 /** Sizes in bytes by tier, all at once. */
 export function take(sizes) {
