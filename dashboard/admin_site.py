@@ -16,6 +16,8 @@ _MODEL_ORDER = [
     "Discovery",
     "Mapping",
     "Backfill",
+    "AlertRule",
+    "Webhook",
     "Prediction",
     "Prices",
     "ApiKey",

@@ -9,6 +9,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from dashboard import tenants
+from dashboard.models_alerts import Alert, AlertNotice, AlertRule, Webhook
 from dashboard.models_secrets import ApiKey, ReadToken, validate_tenant
 from dashboard.models_sources import Access, Backfill, CacheTier, Discovery, EngineKind, Mapping, MappingRow, Source
 from dashboard.models_whatif import Prediction, Prices
@@ -16,6 +17,9 @@ from dashboard.tier_modes import MAX_STORE_AFTER_HITS
 
 __all__ = [
     "Access",
+    "Alert",
+    "AlertNotice",
+    "AlertRule",
     "ApiKey",
     "Backfill",
     "Bucket",
@@ -35,6 +39,7 @@ __all__ = [
     "Source",
     "TierChange",
     "TierSetting",
+    "Webhook",
     "validate_tenant",
 ]
 

@@ -154,6 +154,8 @@ CELERY_BEAT_SCHEDULE = {
     "record-due": {"task": "dashboard.tasks.record_due", "schedule": 1.0, "options": {"expires": 5}},
     "backfill-due": {"task": "dashboard.tasks.backfill_due", "schedule": 10.0, "options": {"expires": 10}},
     "discover-due": {"task": "dashboard.tasks.discover_due", "schedule": 5.0, "options": {"expires": 30}},
+    "evaluate-alerts": {"task": "dashboard.tasks.evaluate_alerts", "schedule": 30.0, "options": {"expires": 30}},
+    "tell-webhooks": {"task": "dashboard.tasks.tell_webhooks", "schedule": 10.0, "options": {"expires": 10}},
     "expire": {"task": "dashboard.tasks.expire", "schedule": 600.0, "options": {"expires": 300}},
 }
 
@@ -238,6 +240,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "dashboard.views.alerts.firing",
             ]
         },
     }

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from dashboard import valkey
 from dashboard.batches import batched
-from dashboard.services import backfill, discovery, logins, recording, retention, sources
+from dashboard.services import alerts, backfill, discovery, logins, recording, retention, sources, webhooks
 
 
 @shared_task(name="dashboard.tasks.record_due", queue="default", expires=5)
@@ -43,6 +43,21 @@ def backfill_due() -> int:
         while timezone.now() < ends_at and backfill.advance(pk, now=timezone.now()):
             num_pieces += 1
     return num_pieces
+
+
+@shared_task(name="dashboard.tasks.evaluate_alerts", queue="default", expires=30)
+def evaluate_alerts() -> int:
+    """Looks at every alert rule; how many alerts began or ended. Webhooks hear of it at once."""
+    num_changed = len(alerts.evaluate(timezone.now()))
+    if num_changed:
+        tell_webhooks.delay()
+    return num_changed
+
+
+@shared_task(name="dashboard.tasks.tell_webhooks", queue="default", expires=10)
+def tell_webhooks() -> int:
+    """Tells webhooks what is due to be told; how many notices were."""
+    return webhooks.tell_due(timezone.now)
 
 
 @shared_task(name="dashboard.tasks.record_source", queue="default", expires=10)
@@ -77,3 +92,4 @@ def expire() -> None:
     """Deletes what is older than the retention says, and sessions that are over."""
     retention.expire(now=timezone.now())
     logins.expire(now=timezone.now())
+    alerts.expire(now=timezone.now())

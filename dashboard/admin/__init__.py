@@ -1,6 +1,7 @@
 """The admin: one module a group of models. All writes go through services; what is counted cannot be edited."""
 
 from dashboard.admin import (
+    alerts,
     api_keys,
     backfills,
     discoveries,
@@ -15,6 +16,7 @@ from dashboard.admin import (
 )
 
 __all__ = [
+    "alerts",
     "api_keys",
     "backfills",
     "discoveries",

@@ -3,19 +3,15 @@
 Our own engines tell it live; watched ones by what was read of them in the last minutes. None means not told.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from dashboard.models import Bucket, Series, TierSetting
+from dashboard.models import TierSetting
 from dashboard.selectors.engines import Fleet, LiveTier
+from dashboard.selectors.newest import Reading, newest_readings
 from dashboard.selectors.store import TIER_ORDER, Metric
 
-_NEWEST_SECONDS = 600  # what was read longer ago is not now
 _TOLD = (Metric.CAPACITY_BYTES, Metric.USED_BYTES, Metric.RESIDENT_TOKENS, Metric.CAPACITY_TOKENS)
-
-Reading = Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -41,30 +37,9 @@ def size_rows(alive: Fleet, now: float, *, engine: str | None = None) -> list[Si
     settings = TierSetting.objects.filter(engine=engine) if engine else TierSetting.objects.all()
     rows = [_own(setting, alive) for setting in settings]
     own = {row.engine for row in rows}
-    readings = newest_readings(now, engine=engine)
+    readings = newest_readings(_TOLD, now, engine=engine)
     rows += [_watched(*place, told) for place, told in readings.items() if place[0] not in own]
     return sorted(rows, key=lambda row: (row.engine, TIER_ORDER.index(row.tier)))
-
-
-def newest_readings(now: float, *, engine: str | None = None) -> dict[tuple[str, str], Reading]:
-    """(engine, tier) → metric → the mean of the newest minute of the last ten, models added up. One query."""
-    rows = Bucket.objects.filter(
-        series__in=_gauges(engine), resolution=Bucket.Resolution.MINUTE, start_at__gte=int(now) - _NEWEST_SECONDS
-    )
-    newest: dict[int, tuple[int, int]] = {}
-    for pk, start, value, num_samples in rows.values_list("series_id", "start_at", "value", "num_samples"):
-        newest[pk] = max(newest.get(pk, (0, 0)), (start, round(value / max(num_samples, 1))))
-    found: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for pk, name, tier, metric in Series.objects.filter(pk__in=list(newest)).values_list(
-        "pk", "engine", "cache_tier", "metric"
-    ):
-        found[name, tier][metric] += newest[pk][1]
-    return {place: dict(told) for place, told in found.items()}
-
-
-def _gauges(engine: str | None) -> list[int]:
-    series = Series.objects.filter(metric__in=_TOLD)
-    return list((series.filter(engine=engine) if engine else series).values_list("pk", flat=True))
 
 
 def _own(setting: TierSetting, alive: Fleet) -> SizeRow:

@@ -1,16 +1,20 @@
-"""Fetches a text over HTTP: within a time for all of it, size limits before and after decompression, and no redirects.
+"""Fetches a text over HTTP, or posts one: within a time for all of it, size limits before and after decompression, and
+no redirects.
 
 Knows nothing of what is in it. What goes wrong is one sentence, and never repeats a header that was sent.
 """
 
 import asyncio
+import json
 import os
 import re
 import ssl
 import zlib
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
 from errno import errorcode
 from functools import lru_cache
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -22,6 +26,7 @@ TIMEOUT = httpx.Timeout(5.0, connect=3.0)
 # A server that trickles its name, its certificate, headers or text never meets the read timeout.
 TOTAL_SECONDS = 10.0
 METRICS = "application/openmetrics-text;version=1.0.0;q=0.9,text/plain;version=0.0.4;q=0.8,*/*;q=0.1"
+_SENT = {"Accept-Encoding": "gzip", "User-Agent": "tierscope"}
 _PIECE = 64 * 1024
 _NUMBER = re.compile(r"\[Errno -?\d+\] ?")
 
@@ -32,11 +37,30 @@ class ScrapeError(Exception):
 
 def fetch(url: str, *, headers: Mapping[str, str] | None = None, tls: Tls | None = None, accept: str = METRICS) -> str:
     """The text at `url`, within TOTAL_SECONDS. Raises ScrapeError. Not to be called where an event loop runs."""
-    host = _host(url)
-    sent = {"Accept": accept, "Accept-Encoding": "gzip", "User-Agent": "tierscope", **(headers or {})}
+    return _asked(_Request("GET", url, _host(url), {"Accept": accept, **_SENT, **(headers or {})}, _context(url, tls)))
+
+
+def post_json(url: str, told: Mapping[str, Any], *, headers: Mapping[str, str], tls: Tls) -> None:
+    """Posts it, within TOTAL_SECONDS; any 2xx is well. Raises ScrapeError. As `fetch`, not where an event loop runs."""
+    sent = {"Content-Type": "application/json", **_SENT, **headers}
+    _asked(_Request("POST", url, _host(url), sent, _context(url, tls), json.dumps(told).encode()))
+
+
+@dataclass(frozen=True)
+class _Request:
+    method: str
+    url: str
+    host: str
+    headers: Mapping[str, str] = field(repr=False)
+    context: ssl.SSLContext
+    content: bytes | None = None
+
+
+def _asked(request: _Request) -> str:
+    host = request.host
     try:
         with asyncio.Runner(loop_factory=_Loop) as runner:
-            return runner.run(_fetched(url, host, sent, _context(url, tls)))
+            return runner.run(_answered(request))
     except TimeoutError:
         raise ScrapeError(f"{host} was still answering after {TOTAL_SECONDS:g} s.") from None
     except httpx.TimeoutException as error:
@@ -50,15 +74,18 @@ def fetch(url: str, *, headers: Mapping[str, str] | None = None, tls: Tls | None
         raise ScrapeError(f"{host} could not be asked: {type(error).__name__}; is a header odd?") from None
 
 
-async def _fetched(url: str, host: str, sent: Mapping[str, str], context: ssl.SSLContext) -> str:
+async def _answered(request: _Request) -> str:
     """Of what can wait, only an event loop ends all of it at one moment: names, TLS, headers, 1xx answers, the text."""
     async with (
         asyncio.timeout(TOTAL_SECONDS),
-        httpx.AsyncClient(timeout=TIMEOUT, follow_redirects=False, trust_env=False, verify=context) as client,
-        client.stream("GET", url, headers=sent) as response,
+        httpx.AsyncClient(timeout=TIMEOUT, follow_redirects=False, trust_env=False, verify=request.context) as client,
+        client.stream(request.method, request.url, headers=request.headers, content=request.content) as response,
     ):
-        _check_status(response, host)
-        return await _bounded(response, host)
+        if request.content is not None:
+            _check_taken(response, request.host)
+            return ""  # nobody reads what a receiver says
+        _check_status(response, request.host)
+        return await _bounded(response, request.host)
 
 
 class _Loop(asyncio.SelectorEventLoop):
@@ -118,6 +145,13 @@ def _check_status(response: httpx.Response, host: str) -> None:
         raise ScrapeError(f"{host} answered {response.status_code}; expected 200: it wants another token or header.")
     if response.status_code != httpx.codes.OK:
         raise ScrapeError(f"{host} answered {response.status_code}; expected 200 and a text.")
+
+
+def _check_taken(response: httpx.Response, host: str) -> None:
+    if response.is_redirect:
+        raise ScrapeError(f"{host} answered with a redirect; give the address that takes alerts itself.")
+    if not response.is_success:
+        raise ScrapeError(f"{host} answered {response.status_code}; expected 200 or another 2xx.")
 
 
 async def _bounded(response: httpx.Response, host: str) -> str:

@@ -7,6 +7,7 @@ from dashboard import sample_traffic
 from dashboard.charts import words
 from dashboard.models import CacheTier
 from dashboard.selectors import present
+from dashboard.selectors.alerts import num_firing
 from dashboard.selectors.engines import Fleet, LiveEngine, LiveTier, fleet
 from dashboard.selectors.tier_states import SHRINKING
 from dashboard.sizes import format_size
@@ -25,6 +26,7 @@ def state_now(engine: str | None, now: float) -> dict[str, Any]:
         "problem": alive.problem,
         "sources": sources_now(present.freshness(datetime.fromtimestamp(now, UTC))),
         "sample_traffic": sample_traffic_now(),
+        "num_firing": num_firing(),
         "at": now,
     }
 

@@ -4,6 +4,7 @@ from django.urls import path
 
 from dashboard.views import (
     advice_data,
+    alerts,
     chart_data,
     chart_files,
     events,
@@ -19,6 +20,7 @@ urlpatterns = [
     path("tiers/", pages.tiers, name="tiers"),
     path("what-if/", pages.what_if, name="what-if"),
     path("chat/", pages.chat, name="chat"),
+    path("alerts/", alerts.alerts, name="alerts"),
     path("requests/", request_log.requests, name="requests"),
     path("favicon.ico", pages.favicon),
     path("events", events.events, name="events"),

@@ -14,6 +14,8 @@ export function showState(answer) {
   $("#empty-ever").hidden = answer.has_any_traffic;
   $("#empty-period").hidden = !answer.has_any_traffic;
   showSample(answer.sample_traffic, answer.engines);
+  $("#firing").hidden = answer.num_firing === 0;
+  $("[data-count]", $("#firing")).textContent = answer.num_firing;
 }
 
 export const showError = (sentence) => notice("#error", sentence ? [sentence] : []);
