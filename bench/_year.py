@@ -33,6 +33,13 @@ Fact = tuple[str, str, str]  # metric, cache_tier, detail
 @contextmanager
 def a_year(*, more: Iterable[Fact] = ()) -> Iterator[int]:
     """The default connection goes to the filled store; its number of buckets. `more` is filled in hours and days."""
+    with a_store():
+        yield _fill(more)
+
+
+@contextmanager
+def a_store() -> Iterator[None]:
+    """The default connection goes to a new store that is empty."""
     own_settings, own_connection = connections.settings["default"], connections["default"]
     with TemporaryDirectory(prefix="tierscope-bench-") as folder:
         name = str(Path(folder) / "year.sqlite3")
@@ -46,7 +53,7 @@ def a_year(*, more: Iterable[Fact] = ()) -> Iterator[int]:
         del connections["default"]
         try:
             call_command("migrate", verbosity=0)
-            yield _fill(more)
+            yield
         finally:
             connections["default"].close()
             connections.settings["default"] = own_settings

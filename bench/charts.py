@@ -77,32 +77,32 @@ def _view(name: str) -> Callable[[], Any]:
     """The view itself, as somebody who is logged in calls it."""
     from dashboard.views.chart_data import chart_json
 
-    return _asked(lambda request: chart_json(request, name=_ADDRESSES[name]))
+    return asked(lambda request: chart_json(request, name=_ADDRESSES[name]))
 
 
 def _cards() -> Callable[[], Any]:
     from dashboard.views.tiers_data import tiers_json
 
-    return _asked(tiers_json)
+    return asked(tiers_json)
 
 
 def _tenants() -> Callable[[], Any]:
     from dashboard.views.chart_data import tenants_json
 
-    return _asked(tenants_json)
+    return asked(tenants_json)
 
 
 def _tiles() -> Callable[[], Any]:
     from dashboard.views.chart_data import tiles_json
 
-    return _asked(tiles_json)
+    return asked(tiles_json)
 
 
-def _asked(view: Callable[[Any], Any]) -> Callable[[], Any]:
+def asked(view: Callable[[Any], Any], range_name: str = "30d") -> Callable[[], Any]:
     from django.contrib.auth.models import User
     from django.test import RequestFactory
 
-    request = RequestFactory().get("/", {"range": "30d"})
+    request = RequestFactory().get("/", {"range": range_name})
     request.user = User(username="bench")
 
     def answer() -> Any:

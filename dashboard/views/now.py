@@ -19,7 +19,11 @@ _UNSEEN_SECONDS = 45
 
 def state_now(engine: str | None, now: float) -> dict[str, Any]:
     """What every page with charts says about this moment; `engine` keeps one of the running engines."""
-    alive = fleet()
+    return state_of_page(fleet(), engine, now)
+
+
+def state_of_page(alive: Fleet, engine: str | None, now: float) -> dict[str, Any]:
+    """The same, where the page has asked for the running engines itself."""
     return {
         "has_any_traffic": present.has_traffic(),
         "engines": engines_now(alive, engine),

@@ -38,6 +38,12 @@ _WHAT_IF = [
     *(f"js/what-if/{name}.js" for name in ("advice", "figures", "sizes", "words")),
 ]
 
+_FLEET = [
+    *(f"js/lib/{name}.js" for name in ("api", "dom", "hints", "plotly", "time")),
+    *(f"js/overview/{name}.js" for name in ("charts", "filters", "link", "live", "query", "state", "table")),
+    "js/fleet/rows.js",
+]
+
 _MODEL = "SmolLM2-135M-Instruct"  # what is loaded where nobody chose another, for the example while it loads
 
 
@@ -48,6 +54,11 @@ def overview(request: HttpRequest) -> HttpResponse:
 def tiers(request: HttpRequest) -> HttpResponse:
     """Whether each tier pays for itself."""
     return _charts_page(request, "tiers.html", _TIERS)
+
+
+def fleet_page(request: HttpRequest) -> HttpResponse:
+    """Every engine in one table."""
+    return _charts_page(request, "fleet.html", _FLEET)
 
 
 def what_if(request: HttpRequest) -> HttpResponse:

@@ -8,6 +8,7 @@ from dashboard.views import (
     chart_data,
     chart_files,
     events,
+    fleet_data,
     pages,
     request_log,
     tiers_data,
@@ -17,6 +18,7 @@ from dashboard.views import (
 
 urlpatterns = [
     path("", pages.overview, name="overview"),
+    path("fleet/", pages.fleet_page, name="fleet"),
     path("tiers/", pages.tiers, name="tiers"),
     path("what-if/", pages.what_if, name="what-if"),
     path("chat/", pages.chat, name="chat"),
@@ -28,6 +30,7 @@ urlpatterns = [
     path("api/charts/<str:name>.<str:kind>", chart_files.chart_file, name="chart-file"),
     path("api/tiles.json", chart_data.tiles_json, name="tiles-json"),
     path("api/tenants.json", chart_data.tenants_json, name="tenants-json"),
+    path("api/fleet.json", fleet_data.fleet_json, name="fleet-json"),
     path("api/tiers.json", tiers_data.tiers_json, name="tiers-json"),
     path("api/what-if.json", what_if_data.what_if_json, name="what-if-json"),
     path("api/advice.json", advice_data.advice_json, name="advice-json"),

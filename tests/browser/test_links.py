@@ -48,7 +48,7 @@ def test_a_chart_s_numbers_are_downloaded_by_keyboard_and_add_up_to_the_tile(vis
 
 
 def test_a_link_to_exactly_this_period_shows_the_same_in_another_browser(visits: Visits) -> None:
-    page = visits.overview("?range=15m&engine=local")
+    page = visits.overview("?range=15m&engine=local", alone=True)
     page.get_by_role("button", name="Colours: as the system has them").click()
     page.get_by_role("button", name="Colours: light").click()
     link = copied_link(page, "to exactly this period")

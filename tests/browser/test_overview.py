@@ -181,7 +181,7 @@ def test_times_are_the_year_first_and_of_24_hours_whatever_the_browser_is_used_t
     assert newest.inner_text() == zoned
 
 
-@pytest.mark.parametrize("path", ["/", "/requests/", "/chat/", "/login/"])
+@pytest.mark.parametrize("path", ["/", "/requests/", "/chat/", "/login/", "/fleet/?range=1h", "/alerts/"])
 @pytest.mark.usefixtures("seeded")
 def test_nothing_scrolls_sideways_on_a_phone(visits: Visits, path: str) -> None:
     page = visits.overview(width=390, height=844) if path == "/" else visits.open(path, width=390, height=844)

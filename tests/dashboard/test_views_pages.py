@@ -13,7 +13,7 @@ from dashboard.services.api_keys import create_api_key
 from tests.dashboard.seeded import MODEL, lively, seed_requests
 
 pytestmark = pytest.mark.django_db
-PAGES = ("/", "/chat/", "/requests/", "/what-if/")
+PAGES = ("/", "/chat/", "/requests/", "/what-if/", "/fleet/", "/alerts/")
 ROOT = Path(__file__).parents[2]
 
 
@@ -189,7 +189,10 @@ def imported(script: Path) -> set[Path]:
     return found
 
 
-@pytest.mark.parametrize(("page", "folder"), [("/", "overview"), ("/tiers/", "tiers"), ("/what-if/", "what-if")])
+_SCRIPTS = [("/", "overview"), ("/tiers/", "tiers"), ("/what-if/", "what-if"), ("/fleet/", "fleet")]
+
+
+@pytest.mark.parametrize(("page", "folder"), _SCRIPTS)
 def test_a_page_names_every_module_that_its_script_imports(browser: Client, page: str, folder: str) -> None:
     html = text(browser, page)
     names = {path.relative_to(ROOT / "static").as_posix() for path in imported(ROOT / f"static/js/{folder}/main.js")}
