@@ -7,7 +7,7 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from dashboard.api.errors import ApiError
-from dashboard.read_api.auth import authenticate
+from dashboard.read_api.auth import TokenOrSession
 from dashboard.read_api.views import router
 
 logger = logging.getLogger(__name__)
@@ -20,9 +20,8 @@ api = NinjaAPI(
     '{"error": {"message", "type", "param", "code"}}.',
     docs_url=None,  # the interactive page would load its scripts from another host
     openapi_url=None,
-    auth=authenticate,
+    auth=TokenOrSession(),
     urls_namespace="read-api",
-    openapi_extra={"components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}},
 )
 api.add_router("", router)
 

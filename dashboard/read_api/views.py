@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Query, Router
+from ninja import Query, Router, Schema
 
 from dashboard.models import Source, TierChange
 from dashboard.read_api import answers
@@ -37,9 +37,15 @@ from dashboard.views.chart_files import file_answer
 from dashboard.views.params import BadParameterError
 
 router = Router()
+_FILES: dict[str, Any] = {"text/csv": {}, "application/vnd.apache.parquet": {}}
 
 
-@router.get("/sources", response=answers.Sources, summary="Where engines are read from, and how that goes")
+def _told(answer: type[Schema]) -> dict[Any, type[Schema]]:
+    """An answer, or what every refusal looks like: for the document, errors are made in app.py."""
+    return {200: answer, frozenset({400, 401, 403}): answers.Refusal}
+
+
+@router.get("/sources", response=_told(answers.Sources), summary="Where engines are read from, and how that goes")
 def sources(request: HttpRequest, page: Query[Page]) -> dict[str, Any]:
     refuse_unknown(request, Page)
     now = datetime.now(UTC)
@@ -47,14 +53,16 @@ def sources(request: HttpRequest, page: Query[Page]) -> dict[str, Any]:
     return {"sources": [_source(row, now) for row in rows], "next_offset": next_offset}
 
 
-@router.get("/engines", response=answers.Engines, summary="Every engine and model that was ever recorded")
+@router.get("/engines", response=_told(answers.Engines), summary="Every engine and model that was ever recorded")
 def engines(request: HttpRequest, page: Query[Page]) -> dict[str, Any]:
     refuse_unknown(request, Page)
     rows, next_offset = some(engine_rows(fleet(), datetime.now(UTC)), page)
     return {"engines": [asdict(row) for row in rows], "next_offset": next_offset}
 
 
-@router.get("/series", response=answers.SeriesTold, by_alias=True, summary="One metric step by step, as exact integers")
+@router.get(
+    "/series", response=_told(answers.SeriesTold), by_alias=True, summary="One metric step by step, as exact integers"
+)
 def series(request: HttpRequest, asked: Query[SeriesAsked]) -> dict[str, Any]:
     refuse_unknown(request, SeriesAsked)
     query, period = period_of(asked, time.time(), asked.step)
@@ -75,7 +83,12 @@ def series(request: HttpRequest, asked: Query[SeriesAsked]) -> dict[str, Any]:
     }
 
 
-@router.get("/charts/{name}.{kind}", summary="Any chart's numbers as a file: csv or parquet", response=None)
+@router.get(
+    "/charts/{name}.{kind}",
+    summary="Any chart's numbers as a file: csv or parquet",
+    response={200: None, frozenset({400, 401, 403}): answers.Refusal},
+    openapi_extra={"responses": {200: {"description": "The file, as an attachment.", "content": _FILES}}},
+)
 def chart_file(request: HttpRequest, name: str, kind: str, asked: Query[Span]) -> HttpResponse:
     """The rows that the page's download has. what-if-* takes a size for each tier, too, like gpu=2GiB."""
     refuse_unknown(request, Span, also=TIERS)
@@ -86,14 +99,14 @@ def chart_file(request: HttpRequest, name: str, kind: str, asked: Query[Span]) -
         raise bad(str(error)) from None
 
 
-@router.get("/totals", response=answers.Totals, by_alias=True, summary="A period's sums")
+@router.get("/totals", response=_told(answers.Totals), by_alias=True, summary="A period's sums")
 def period_totals(request: HttpRequest, asked: Query[Span]) -> dict[str, Any]:
     refuse_unknown(request, Span)
     query, period = period_of(asked, time.time())
     return {**_stretch(period), **totals(period, engine=query.engine, model_name=query.model_name)}
 
 
-@router.get("/sizes", response=answers.Sizes, summary="The size of every tier: desired, applied, used")
+@router.get("/sizes", response=_told(answers.Sizes), summary="The size of every tier: desired, applied, used")
 def sizes(request: HttpRequest, asked: Query[SizesAsked]) -> dict[str, Any]:
     refuse_unknown(request, SizesAsked)
     now = time.time()
@@ -101,7 +114,7 @@ def sizes(request: HttpRequest, asked: Query[SizesAsked]) -> dict[str, Any]:
     return {"sizes": [asdict(row) for row in rows], "next_offset": next_offset}
 
 
-@router.get("/sizes/history", response=answers.Changes, summary="Changes of tiers, newest first")
+@router.get("/sizes/history", response=_told(answers.Changes), summary="Changes of tiers, newest first")
 def size_history(request: HttpRequest, asked: Query[HistoryAsked]) -> dict[str, Any]:
     refuse_unknown(request, HistoryAsked)
     changes = TierChange.objects.select_related("author").order_by("-at", "-pk")

@@ -191,6 +191,10 @@ def test_the_document_is_generated_and_says_what_each_field_counts() -> None:
     for name in ("Totals", "SizeTold", "SeriesTold", "SourceTold"):
         numbers = [field for key, field in schemas[name]["properties"].items() if "tokens" in key or "bytes" in key]
         assert all(field["description"] for field in numbers)
+    for address in told["paths"].values():
+        assert address["get"]["security"] == [{"TokenOrSession": []}]
+        assert "Refusal" in str(address["get"]["responses"]["400"])
+    assert told["components"]["securitySchemes"]["TokenOrSession"] == {"type": "http", "scheme": "bearer"}
     asked = {each["name"] for each in told["paths"]["/api/v1/series"]["get"]["parameters"]}
     assert asked == {"metric", "tier", "tenant", "detail", "by", "step", "engine", "model", "range", "from", "to"}
 
