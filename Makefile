@@ -11,7 +11,7 @@ run:
 test:
 	@scripts/install.sh dev
 	@scripts/test-packages.sh
-	@$(BIN)/python -c "import tiers; tiers.warm_up()" # once, not in each of the processes that follow
+	@$(BIN)/python -c "import tiers; from tiers.replay.warm_up import warm_up; tiers.warm_up(); warm_up()" # once, not in each of the processes that follow
 ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else

@@ -8,6 +8,7 @@ from django import forms
 from django.forms.models import BaseInlineFormSet
 
 from dashboard.models import Backfill, CacheTier, Discovery, Mapping, MappingRow, Source
+from dashboard.models_sources import CHOSEN_KINDS
 from dashboard.services.backfill import check
 from dashboard.services.source_names import check_name
 from dashboard.services.sources import check_mapping, check_not_ours, check_url, target_of
@@ -108,8 +109,7 @@ class SourceForm(AccessForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if "kind" in self.fields:  # the embedded engines have their source already: a second would count them twice
-            kinds = [choice for choice in Source.Kind.choices if choice[0] != Source.Kind.EMBEDDED]
-            self.fields["kind"] = forms.ChoiceField(choices=kinds, initial=Source.Kind.AUTO)
+            self.fields["kind"] = forms.ChoiceField(choices=CHOSEN_KINDS, initial=Source.Kind.AUTO)
 
     def clean(self) -> dict[str, Any] | None:
         data = super().clean() or self.cleaned_data
@@ -163,8 +163,7 @@ class DiscoveryForm(AccessForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        kinds = [choice for choice in Source.Kind.choices if choice[0] != Source.Kind.EMBEDDED]
-        self.fields["source_kind"] = forms.ChoiceField(label="Its engines are", choices=kinds)
+        self.fields["source_kind"] = forms.ChoiceField(label="Its engines are", choices=CHOSEN_KINDS)
 
     def clean(self) -> dict[str, Any] | None:
         data = super().clean() or self.cleaned_data

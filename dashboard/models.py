@@ -10,6 +10,7 @@ from django.db import models
 
 from dashboard import tenants
 from dashboard.models_alerts import Alert, AlertNotice, AlertRule, Webhook
+from dashboard.models_replays import Replay
 from dashboard.models_secrets import ApiKey, ReadToken, validate_tenant
 from dashboard.models_sources import Access, Backfill, CacheTier, Discovery, EngineKind, Mapping, MappingRow, Source
 from dashboard.models_whatif import Prediction, Prices
@@ -33,6 +34,7 @@ __all__ = [
     "Prediction",
     "Prices",
     "ReadToken",
+    "Replay",
     "RequestLog",
     "Retention",
     "Series",

@@ -94,7 +94,7 @@ class Access(models.Model):
 
 
 class EngineKind(models.TextChoices):
-    """What a text is read as. The embedded engines' is never chosen by a person."""
+    """What a text is read as. A person chooses one of `CHOSEN_KINDS`; a replay's numbers are read from no text."""
 
     EMBEDDED = "embedded", "Embedded engines"
     AUTO = "auto", "Detect"
@@ -108,6 +108,10 @@ class EngineKind(models.TextChoices):
     TRTLLM = "trtllm", "TensorRT-LLM"
     LLAMACPP = "llamacpp", "llama.cpp server"
     MAPPING = "mapping", "Something else: by a mapping"
+    REPLAY = "replay", "Replays of traces"
+
+
+CHOSEN_KINDS = [choice for choice in EngineKind.choices if choice[0] not in (EngineKind.EMBEDDED, EngineKind.REPLAY)]
 
 
 class Discovery(Access):

@@ -57,7 +57,7 @@ def send_sample_traffic() -> str:
         _report(sent, len(turns), f"{sent} of {len(turns)} requests sent")
 
     try:
-        with _client() as client:
+        with api_client() as client:
             sender = Sender(client)
             model = sender.wait_for_model(_MODEL_SECONDS, lambda: _report(0, len(turns), "waiting for the model"))
             sender.send(turns, model, on_sent)
@@ -86,7 +86,8 @@ def api_key_file() -> Path:
     return Path(settings.TIERSCOPE_HOME / "api-key")
 
 
-def _client() -> httpx.Client:
+def api_client() -> httpx.Client:
+    """With the default API key. Raises OSError where that is gone."""
     key = api_key_file().read_text().strip()
     return httpx.Client(base_url=settings.API_URL, headers={"Authorization": f"Bearer {key}"})
 

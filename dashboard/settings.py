@@ -153,6 +153,7 @@ CELERY_BEAT_SCHEDULE = {
     # Every second it is asked which sources are due: they are on multiples of their own intervals on the wall clock.
     "record-due": {"task": "dashboard.tasks.record_due", "schedule": 1.0, "options": {"expires": 5}},
     "backfill-due": {"task": "dashboard.tasks.backfill_due", "schedule": 10.0, "options": {"expires": 10}},
+    "replay-due": {"task": "dashboard.tasks.replay_due", "schedule": 10.0, "options": {"expires": 10}},
     "discover-due": {"task": "dashboard.tasks.discover_due", "schedule": 5.0, "options": {"expires": 30}},
     "evaluate-alerts": {"task": "dashboard.tasks.evaluate_alerts", "schedule": 30.0, "options": {"expires": 30}},
     "tell-webhooks": {"task": "dashboard.tasks.tell_webhooks", "schedule": 10.0, "options": {"expires": 10}},

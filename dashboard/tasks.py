@@ -10,9 +10,19 @@ from celery import shared_task
 from celery.signals import worker_shutdown
 from django.utils import timezone
 
-from dashboard import valkey
+from dashboard import trace_folder, valkey
 from dashboard.batches import batched
-from dashboard.services import alerts, backfill, discovery, logins, recording, retention, sources, webhooks
+from dashboard.services import (
+    alerts,
+    backfill,
+    discovery,
+    logins,
+    recording,
+    replaying,
+    retention,
+    sources,
+    webhooks,
+)
 
 
 @shared_task(name="dashboard.tasks.record_due", queue="default", expires=5)
@@ -58,6 +68,14 @@ def evaluate_alerts() -> int:
 def tell_webhooks() -> int:
     """Tells webhooks what is due to be told; how many notices were."""
     return webhooks.tell_due(timezone.now)
+
+
+@shared_task(name="dashboard.tasks.replay_due", queue="default", expires=10)
+def replay_due() -> bool:
+    """Goes on with the oldest replay that nobody else is on, for some seconds; whether there was one."""
+    replaying.let_go_of_ended()
+    trace_folder.remove_old_parts((timezone.now() - timedelta(days=1)).timestamp())
+    return any(replaying.take_turn(pk, clock=timezone.now) for pk in replaying.unfinished_ids(timezone.now()))
 
 
 @shared_task(name="dashboard.tasks.record_source", queue="default", expires=10)

@@ -49,10 +49,11 @@ def _stored(period: Period, engine: str, model_name: str | None, now: float) -> 
 
 
 def default_engine(alive: Fleet) -> str:
-    """One that tells its curve, running ones first; "" where none was ever seen."""
+    """One that tells its curve, running ones first, replays last; "" where none was ever seen."""
     told = what_if.engines_with_curves()
     running = [name for name in told if name in alive.engines]
-    return next(iter([*running, *told, *sorted(alive.engines), *engines_and_models()["engines"]]), "")
+    known = engines_and_models()
+    return next(iter([*running, *told, *sorted(alive.engines), *known["engines"], *known["replays"]]), "")
 
 
 def apply_url(asked: Asked, sizes: Sizes) -> str:
@@ -74,5 +75,5 @@ def _obstacle(engine: str, predictor: Predictor) -> str:
 
 def _watched_kind(engine: str) -> str:
     """What kind of engine it is; "" for our own."""
-    sources = Source.objects.filter(series__engine=engine).exclude(kind=Source.Kind.EMBEDDED)
+    sources = Source.objects.filter(series__engine=engine).exclude(kind__in=(Source.Kind.EMBEDDED, Source.Kind.REPLAY))
     return sources.values_list("kind", flat=True).first() or ""

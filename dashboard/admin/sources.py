@@ -6,6 +6,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
@@ -38,6 +39,10 @@ class SourceAdmin(admin.ModelAdmin[Source]):
     search_fields = ["name", "url"]
     list_select_related = ["discovery"]
     change_form_template = "admin/dashboard/source/change_form.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Source]:
+        """What is read; replays have a page of their own."""
+        return super().get_queryset(request).exclude(kind=Source.Kind.REPLAY)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Source | None = None) -> tuple[str, ...]:
         is_embedded = obj is not None and obj.kind == Source.Kind.EMBEDDED

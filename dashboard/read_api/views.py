@@ -49,7 +49,7 @@ def _told(answer: type[Schema]) -> dict[Any, type[Schema]]:
 def sources(request: HttpRequest, page: Query[Page]) -> dict[str, Any]:
     refuse_unknown(request, Page)
     now = datetime.now(UTC)
-    rows, next_offset = some(list(Source.objects.order_by("name")), page)
+    rows, next_offset = some(list(Source.objects.exclude(kind=Source.Kind.REPLAY).order_by("name")), page)
     return {"sources": [_source(row, now) for row in rows], "next_offset": next_offset}
 
 

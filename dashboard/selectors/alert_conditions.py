@@ -18,6 +18,7 @@ Kind = AlertRule.Kind
 _HOUR, _WEEK = 3_600, 604_800
 _SLOW = ("disk", "remote")
 _FULL = 0.95
+_READ = Source.objects.filter(is_enabled=True, gone_at=None).exclude(kind=Source.Kind.REPLAY)
 
 Place = tuple[str, ...]
 
@@ -104,7 +105,7 @@ def _remote_down(threshold: float, now: float) -> Iterator[Finding]:
 
 def _source_stale(threshold: float, now: float) -> Iterator[Finding]:
     moment = datetime.fromtimestamp(now, UTC)
-    for source in Source.objects.filter(is_enabled=True, gone_at=None).order_by("name"):
+    for source in _READ.order_by("name"):
         if state_of(source, moment) in NOT_READ:
             words = f"{source.name} could not be read lately: its numbers are old."
             yield Finding(Kind.SOURCE_STALE, {"source": source.name}, 0.0, words)

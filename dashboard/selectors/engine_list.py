@@ -20,8 +20,9 @@ class EngineRow:
 
 
 def engine_rows(alive: Fleet, now: datetime) -> list[EngineRow]:
-    """By name, then model."""
-    pairs = Series.objects.filter(metric=Series.Metric.SCRAPES).order_by("engine", "model_name")
+    """By name, then model. A replay is none: it is not there now."""
+    told = Series.objects.filter(metric=Series.Metric.SCRAPES).exclude(source__kind=Source.Kind.REPLAY)
+    pairs = told.order_by("engine", "model_name")
     sources = Source.objects.in_bulk()
     return [
         _row(engine, model_name, sources[source], alive, now)

@@ -3,29 +3,30 @@
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Max
+from django.db.models import Max, Q
 
-from dashboard.models import Bucket, Series, Source
+from dashboard.models import Bucket, Replay, Series, Source
 from dashboard.selectors.source_states import NOT_READ, describe, state_of
 
 
 def engines_and_models() -> dict[str, list[str]]:
-    """{"engines", "models"}: every name that has a series, sorted."""
-    pairs = (
-        Series.objects.filter(metric=Series.Metric.SCRAPES).order_by().values_list("engine", "model_name").distinct()
-    )
+    """{"engines", "replays", "models"}: every name that has a series, sorted; replays apart, newest first."""
+    told = Series.objects.filter(metric=Series.Metric.SCRAPES).exclude(source__kind=Source.Kind.REPLAY)
+    pairs = told.order_by().values_list("engine", "model_name").distinct()
     return {
         "engines": sorted({engine for engine, _ in pairs}),
+        "replays": list(Replay.objects.exclude(extent={}).values_list("source__name", flat=True)),
         "models": sorted({model_name for _, model_name in pairs if model_name}),
     }
 
 
-def has_traffic() -> bool:
-    """Whether any prompt token was ever counted and is still kept.
+def has_traffic(engine: str | None = None) -> bool:
+    """Whether any prompt token was ever counted and is still kept; of a replay where that is the engine.
 
     By the ids of the series: joined to them SQLite scans every bucket, a second and a half in a year's store.
     """
-    prompts = list(Series.objects.filter(metric=Series.Metric.PROMPT_TOKENS).values_list("pk", flat=True))
+    is_shown = ~Q(source__kind=Source.Kind.REPLAY) | Q(engine=engine or "")
+    prompts = list(Series.objects.filter(is_shown, metric=Series.Metric.PROMPT_TOKENS).values_list("pk", flat=True))
     return Bucket.objects.filter(series__in=prompts, resolution=Bucket.Resolution.DAY, value__gt=0).exists()
 
 
@@ -34,8 +35,10 @@ def freshness(now: datetime) -> list[dict[str, Any]]:
 
     `last_ok_at`: when reading it last went well; `last_observed_at`: when an engine behind it was last seen (the
     embedded source can be read while no engine runs). Unix seconds, None where it never was. What is off is not stale.
+    Replays are read from nowhere.
     """
-    sources = Source.objects.annotate(observed_at=Max("runs__read_at")).order_by("name")
+    read = Source.objects.exclude(kind=Source.Kind.REPLAY)
+    sources = read.annotate(observed_at=Max("runs__read_at")).order_by("name")
     return [_freshness(source, now) for source in sources]
 
 

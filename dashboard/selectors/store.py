@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import QuerySet
 
-from dashboard.models import CacheTier, Series
+from dashboard.models import CacheTier, Series, Source
 from dashboard.selectors.period import Period
 from dashboard.selectors.spans import span_sums
 
@@ -32,9 +32,9 @@ GROUP BY 1
 
 
 def series_of(metrics: Collection[str], *, engine: str | None, model_name: str | None) -> QuerySet[Series]:
+    """Of all engines but replays, whose traffic is not of this time; of one where it is chosen."""
     series = Series.objects.filter(metric__in=metrics)
-    if engine:
-        series = series.filter(engine=engine)
+    series = series.filter(engine=engine) if engine else series.exclude(source__kind=Source.Kind.REPLAY)
     return series.filter(model_name=model_name) if model_name else series
 
 

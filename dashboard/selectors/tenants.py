@@ -35,7 +35,7 @@ class TenantTotals:
 def all_tenants() -> list[str]:
     """Every tenant that has a key or was ever counted by name, sorted, after the common pool; empty without any."""
     with_keys = ApiKey.objects.exclude(tenant="").values_list("tenant", flat=True)
-    counted = Series.objects.filter(metric=Metric.TENANT_PROMPT_TOKENS).values_list("detail", flat=True)
+    counted = series_of((Metric.TENANT_PROMPT_TOKENS,), engine=None, model_name=None).values_list("detail", flat=True)
     named = {*with_keys, *counted} - {COMMON, OTHER, ""}
     return [COMMON, *sorted(named)] if named else []
 

@@ -1,17 +1,18 @@
 """How large each tier of one engine is now, in bytes and in tokens, and how it is written to. Reads only.
 
-A running engine tells it; settings and the newest readings do for one that is offline, readings for a watched one.
+A running engine tells it; settings and the newest readings do for one that is offline, readings for a watched one or
+a replay.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dashboard.models import Bucket, TierSetting
+from dashboard.models import Bucket, Replay, TierSetting
 from dashboard.selectors.engines import Fleet, LiveTier
 from dashboard.selectors.store import Metric, series_of
 from dashboard.selectors.tier_costs import TIERS
-from dashboard.tier_modes import Modes, modes_of
+from dashboard.tier_modes import MODES, Modes, modes_of
 
 Readings = Mapping[str, Mapping[str, float]]
 
@@ -34,6 +35,7 @@ class TierSize:
 def tier_sizes(alive: Fleet, readings: Readings, *, engine: str) -> tuple[TierSize, ...]:
     """Fastest first; tiers of which nobody tells how many bytes a token takes are left out."""
     live = alive.engines[engine].tiers if engine in alive.engines else {}
+    replayed = _replayed_modes(engine)
     settings = {setting.cache_tier: setting for setting in TierSetting.objects.filter(engine=engine)}
     ratios = {tier: ratio for tier in TIERS if (ratio := _ratio(live.get(tier), readings.get(tier, {})))}
     usual = next(iter(ratios.values()), None)
@@ -43,12 +45,20 @@ def tier_sizes(alive: Fleet, readings: Readings, *, engine: str) -> tuple[TierSi
         ratio = ratios.get(tier, usual)
         if size is None or ratio is None or not _can_be(live.get(tier)):
             continue
-        found.append(_tier(tier, size, ratio, live.get(tier), settings.get(tier)))
+        found.append(_tier(tier, size, ratio, live.get(tier), settings.get(tier), replayed.get(tier, {})))
     return tuple(found)
 
 
-def _tier(tier: str, size: int, ratio: float, live: LiveTier | None, setting: TierSetting | None) -> TierSize:
-    modes: Modes = live.modes if live and live.modes else modes_of(setting) if setting else {}
+def _replayed_modes(engine: str) -> dict[str, Modes]:
+    """Of a replay, which says itself how it was run."""
+    replay = Replay.objects.filter(source__name=engine).first()
+    return {told["tier"]: {name: told.get(name, "always") for name in MODES} for told in replay.tiers} if replay else {}
+
+
+def _tier(
+    tier: str, size: int, ratio: float, live: LiveTier | None, setting: TierSetting | None, otherwise: Modes
+) -> TierSize:
+    modes: Modes = live.modes if live and live.modes else modes_of(setting) if setting else otherwise
     if live is None:
         return TierSize(tier, size, ratio, modes=modes)
     return TierSize(tier, size, ratio, max(live.min_bytes, 0), live.max_bytes, modes)

@@ -30,7 +30,9 @@ class Watched:
 
 def watched(now: datetime) -> Watched:
     """Two queries, whatever the number of engines."""
-    meant = Source.objects.exclude(kind=Source.Kind.EMBEDDED).filter(is_enabled=True, gone_at=None)
+    meant = Source.objects.exclude(kind__in=(Source.Kind.EMBEDDED, Source.Kind.REPLAY)).filter(
+        is_enabled=True, gone_at=None
+    )
     states = {source: state_of(source, now) for source in meant}
     up = [source.pk for source, state in states.items() if state is SourceState.UP]
     return Watched({source.name: source.pk in set(up) for source in states}, list(_counters(up)))

@@ -85,8 +85,8 @@ def check(wanted: Backfill) -> None:
         check_selector(wanted.selector)
     except HistoryError as error:
         raise ValidationError({"selector": str(error)}) from None
-    if wanted.source.kind == Source.Kind.EMBEDDED:
-        raise ValidationError({"source": "The embedded engines have their whole history already."})
+    if wanted.source.kind in (Source.Kind.EMBEDDED, Source.Kind.REPLAY):
+        raise ValidationError({"source": "Embedded engines and replays have their whole history already."})
     if wanted.start_at >= wanted.end_at:
         raise ValidationError({"end_at": "The end is not after the start."})
     if wanted.start_at < _LONG_AGO:

@@ -47,7 +47,7 @@ def due_source_ids(now: datetime) -> list[int]:
     return [pk for pk, due_at, interval_seconds in told if claims.is_due(due_at, interval_seconds, now)]
 
 
-_IS_READ = Q(is_enabled=True, gone_at=None)
+_IS_READ = Q(is_enabled=True, gone_at=None) & ~Q(kind=Source.Kind.REPLAY)
 
 
 def claim(source_id: int, now: datetime) -> Source | None:

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from dashboard.views.params import BadParameterError
 
+STAFF_ONLY = "Only staff may do this."
 LOG_IN_FIRST = "Log in first: your session has ended."
 
 
@@ -18,7 +19,9 @@ def refusal(status: int, sentence: str) -> JsonResponse:
     return response
 
 
-def json_view(method: str = "GET") -> Callable[[Callable[..., dict[str, Any]]], Callable[..., HttpResponse]]:
+def json_view(
+    method: str = "GET", *, staff: bool = False
+) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., HttpResponse]]:
     """Makes a view of a function that returns a dict; answers other methods, strangers and bad parameters itself."""
 
     def decorate(build: Callable[..., dict[str, Any]]) -> Callable[..., HttpResponse]:
@@ -26,6 +29,8 @@ def json_view(method: str = "GET") -> Callable[[Callable[..., dict[str, Any]]], 
         def view(request: HttpRequest, **kwargs: Any) -> HttpResponse:
             if not request.user.is_authenticated:
                 return refusal(401, LOG_IN_FIRST)
+            if staff and not getattr(request.user, "is_staff", False):
+                return refusal(403, STAFF_ONLY)
             if request.method != method:
                 return refusal(405, f"This address answers {method} only.")
             try:

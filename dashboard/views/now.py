@@ -25,7 +25,7 @@ def state_now(engine: str | None, now: float) -> dict[str, Any]:
 def state_of_page(alive: Fleet, engine: str | None, now: float) -> dict[str, Any]:
     """The same, where the page has asked for the running engines itself."""
     return {
-        "has_any_traffic": present.has_traffic(),
+        "has_any_traffic": present.has_traffic(engine),
         "engines": engines_now(alive, engine),
         "problem": alive.problem,
         "sources": sources_now(present.freshness(datetime.fromtimestamp(now, UTC))),

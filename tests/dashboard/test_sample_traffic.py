@@ -137,7 +137,7 @@ def test_the_task_tells_how_it_went_and_frees_the_next_run(
     valkey: str, key_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transport = httpx.MockTransport(Api())
-    monkeypatch.setattr(sample_traffic, "_client", lambda: httpx.Client(transport=transport, base_url="http://test"))
+    monkeypatch.setattr(sample_traffic, "api_client", lambda: httpx.Client(transport=transport, base_url="http://test"))
     client().set(SAMPLE_TRAFFIC_LOCK, "1", ex=60)
     num_turns = len(plan())
     assert sample_traffic.send_sample_traffic() == f"done, {num_turns} requests sent"

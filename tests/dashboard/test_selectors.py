@@ -204,7 +204,7 @@ def test_engines_and_models_are_those_with_series() -> None:
     store = _Store()
     store.add("scrapes", START, 1, engine="b")
     store.add("scrapes", START, 1, engine="a")
-    assert engines_and_models() == {"engines": ["a", "b"], "models": ["m"]}
+    assert engines_and_models() == {"engines": ["a", "b"], "replays": [], "models": ["m"]}
 
 
 def test_freshness_tells_when_a_source_was_last_read_and_an_engine_last_seen() -> None:

@@ -123,7 +123,7 @@ def lacking(
         if at(copies, copy, FLAGS) & VALID == 0:
             continue
         for rank in range(1, len(levels)):
-            is_wanted = levels[rank, WRITE_MODE] != WRITE_BACK and _takes(t, rank, node)
+            is_wanted = levels[rank, WRITE_MODE] != WRITE_BACK and takes(t, rank, node)
             if is_wanted and copy_at(t, node, rank) == NONE:
                 rows[num_lacking] = copy
                 num_lacking += 1
@@ -132,7 +132,7 @@ def lacking(
 
 
 @part
-def _takes(t: Tables, rank: int, node: int) -> bool:
+def takes(t: Tables, rank: int, node: int) -> bool:
     """The tier is on, and the block was hit often enough, where that is asked for."""
     is_hit = (
         t.levels[rank, WRITE_MODE] != WRITE_SELECTIVE or at(t.nodes, node, NUM_HITS) >= t.levels[rank, STORE_AFTER_HITS]
@@ -175,7 +175,7 @@ def _leaves_for_nowhere(t: Tables, copy: int) -> bool:
     if is_busy(t, copy):
         return False
     for rank in range(1, len(t.levels)):
-        if _takes(t, rank, node):
+        if takes(t, rank, node):
             return t.levels[rank, WRITE_MODE] != WRITE_BACK and copy_at(t, node, rank) != NONE
     return at(t.nodes, node, CHILD) == NONE
 

@@ -8,6 +8,7 @@ traces are read, and what each can tell, is in docs/traces.md.
 import argparse
 import json
 from argparse import ArgumentParser
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from engine.trace_tokenizer import TraceTokenizer, load_trace_tokenizer
+from dashboard.trace_texts import load_tokenizer
 from tiers import TIERS, Policy, Tier, WriteMode
 from tiers.traces import KINDS, CountFaults, Faults, RefuseFaults, TraceError, open_trace
 from tiers.whatif import Accesses, HitCurve, TouchOrder, stack_positions, traced_accesses
@@ -66,15 +67,11 @@ def _wrong_lines(faults: Faults) -> dict[str, Any]:
 
 def _accesses(options: dict[str, Any], faults: Faults) -> Accesses:
     """Raises TraceError, or OSError where something cannot be read."""
-
-    def load_tokenizer() -> TraceTokenizer:
-        return load_trace_tokenizer(options["tokenizer"] or _default_model(), settings.TIERSCOPE_HOME / "models")
-
     path = options["file"]
     with open_trace(
         path,
         kind=options["form"],
-        load_tokenizer=load_tokenizer,
+        load_tokenizer=partial(load_tokenizer, options["tokenizer"]),
         block_tokens=options["block_tokens"],
         faults=faults,
     ) as trace:
@@ -82,14 +79,6 @@ def _accesses(options: dict[str, Any], faults: Faults) -> Accesses:
     if not traced.tenants:
         raise TraceError(f"{path} has no requests.")
     return traced.accesses if options["tenant"] is None else traced.of_tenant(options["tenant"])
-
-
-def _default_model() -> Path:
-    if settings.MODEL_PATH:
-        return Path(settings.MODEL_PATH)
-    from engine.loader import bundled  # torch
-
-    return bundled()
 
 
 def _answer(accesses: Accesses, options: dict[str, Any]) -> dict[str, Any]:

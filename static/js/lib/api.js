@@ -43,3 +43,10 @@ export const postJson = (url, body = {}) =>
     headers: { "Content-Type": "application/json", "X-CSRFToken": csrfToken() },
     body: JSON.stringify(body),
   });
+
+export const postBytes = (url, bytes) =>
+  call(url, {
+    method: "POST",
+    headers: { "Content-Type": "application/octet-stream", "X-CSRFToken": csrfToken() },
+    body: bytes,
+  });

@@ -1,0 +1,198 @@
+"""One replay in this process's memory: its trace, read as far as it is, and the tiers that the requests go through.
+
+The one module of the dashboard that asks the tiers to replay; only workers and the command load it. What a run was is
+gone with its process: it is made again by going through the same requests from the start. Books nothing.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from dashboard.models import Replay
+from dashboard.replay_booking import Booked, Booking, Look
+from dashboard.replay_sizes import ReplaySize
+from dashboard.trace_folder import mark_of, trace_path
+from dashboard.trace_texts import load_tokenizer
+from tiers.names import Policy, Tier, WriteMode
+from tiers.replay.config import ReplayConfig, ReplayTier
+from tiers.replay.replayer import Replayer
+from tiers.traces import CountFaults, Trace, TraceRequest, open_trace
+
+PORTION = 200  # requests between two moments at which it may be booked; the same ones however often it is begun
+MAX_SECONDS = 20 * 366 * 86_400
+
+Every = Callable[[int], int]
+
+
+class ReplayError(ValueError):
+    """It cannot be replayed; the message is a sentence for a person."""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A request and its second of the trace, which never goes back."""
+
+    second: int
+    request: TraceRequest
+
+
+class _Reading:
+    """A trace that is gone through once."""
+
+    def __init__(self, replay: Replay) -> None:
+        path = trace_path(replay.file_name)
+        if mark_of(path) != replay.file_mark:
+            raise ReplayError(f"{replay.file_name} has changed since this replay was made; begin a new one.")
+        self.faults = CountFaults()
+        self._trace: Trace = open_trace(
+            path, kind=replay.form, load_tokenizer=load_tokenizer, block_tokens=settings.BLOCK_SIZE, faults=self.faults
+        )
+        self.has_times = self._trace.has_times
+        self.starts_at = self._trace.starts_at
+        self._timed = self._all()
+
+    def next_portion(self) -> list[Timed]:
+        """Empty at the end."""
+        return list(islice(self._timed, PORTION))
+
+    @property
+    def share(self) -> float:
+        return self._trace.share_read
+
+    def close(self) -> None:
+        self._trace.close()
+
+    def _all(self) -> Iterator[Timed]:
+        """Without times, a request a second."""
+        second = 0
+        for number, request in enumerate(self._trace):
+            second = max(second, int(request.at_seconds) if self.has_times else number)
+            if second > MAX_SECONDS:
+                raise ReplayError(f"Request {number + 1:,} comes more than 20 years after the first.")
+            yield Timed(second, request)
+
+
+class Scan:
+    """The first way through a trace: how long it is, what a block holds, which lines are wrong. Books nothing."""
+
+    def __init__(self, replay: Replay) -> None:
+        self._reading = _Reading(replay)
+        self._replay = replay
+        self._num_requests = self._seconds = self._block_tokens = 0
+        self.is_over = False
+
+    @property
+    def share(self) -> float:
+        return self._reading.share
+
+    @property
+    def faults(self) -> CountFaults:
+        return self._reading.faults
+
+    @property
+    def starts_at(self) -> float | None:
+        """Where the trace tells it."""
+        return self._reading.starts_at
+
+    def step(self) -> None:
+        portion = self._reading.next_portion()
+        self.is_over = not portion
+        self._num_requests += len(portion)
+        for timed in portion:
+            self._seconds = timed.second
+            self._block_tokens = max(self._block_tokens, *timed.request.block_tokens, 0)
+
+    def extent(self) -> dict[str, Any]:
+        """As the row has it. Raises ReplayError where there is nothing, ValueError for tiers that cannot be."""
+        if not self._num_requests:
+            raise ReplayError(f"{self._replay.file_name} has no requests that can be read.")
+        block_tokens = max(self._block_tokens, 1)
+        sizes = {
+            told["tier"]: ReplaySize(told["amount"], told["unit"]).blocks(block_tokens, self._replay.bytes_a_token)
+            for told in self._replay.tiers
+        }
+        config_of(self._replay.tiers, sizes, block_tokens)
+        return {
+            "requests": self._num_requests,
+            "seconds": self._seconds,
+            "block_tokens": block_tokens,
+            "blocks": sizes,
+            "has_times": self._reading.has_times,
+        }
+
+    def close(self) -> None:
+        self._reading.close()
+
+
+class Run:
+    """From the first request on. `num_done` of them went through the tiers."""
+
+    def __init__(self, replay: Replay, every: Every) -> None:
+        extent = replay.extent
+        assert replay.starts_at is not None
+        config = config_of(replay.tiers, extent["blocks"], extent["block_tokens"])
+        self.num_done = 0
+        self.is_over = False
+        self._reading = _Reading(replay)
+        self._starts_at = replay.starts_at
+        self._replayer = Replayer(config)
+        self.booking = Booking(
+            replay.name,
+            replay.starts_at,
+            tiers=tuple(str(tier.tier) for tier in config.tiers),
+            block_tokens=extent["block_tokens"],
+            bytes_a_token=replay.bytes_a_token,
+            every=every,
+            look=self._look,
+        )
+
+    def step(self) -> list[Booked]:
+        """The next portion of requests; at the end what is left to be said."""
+        done: list[Booked] = []
+        portion = self._reading.next_portion()
+        for timed in portion:
+            done += self.booking.before(self._starts_at + timed.second)
+            request = timed.request
+            self.booking.served(self._replayer.serve(request), request.num_output_tokens, request.tenant)
+        self.num_done += len(portion)
+        self.is_over = not portion
+        return done + (self.booking.end() if self.is_over else self.booking.so_far())
+
+    def check(self) -> None:
+        """Walks everything."""
+        self._replayer.check()
+
+    def close(self) -> None:
+        self._reading.close()
+
+    def _look(self) -> Look:
+        stats, reuse = self._replayer.stats(), self._replayer.reuse_counts()
+        tiers = {str(tier): told for tier, told in stats.tiers.items()}
+        return Look(tiers, reuse.bounds, reuse.tokens, reuse.sample_rate)
+
+
+def text_requests(path: Path, form: str, tokenizer: Path | None = None) -> Trace:
+    """To be sent to a real engine. Raises TraceError, or OSError where the file cannot be read."""
+    return open_trace(path, kind=form, load_tokenizer=partial(load_tokenizer, tokenizer))
+
+
+def config_of(tiers: list[dict[str, Any]], blocks: Mapping[str, int], block_tokens: int) -> ReplayConfig:
+    """Raises ValueError."""
+    return ReplayConfig(
+        block_tokens,
+        tuple(
+            ReplayTier(
+                Tier(told["tier"]),
+                blocks[told["tier"]],
+                Policy(told["policy"]),
+                WriteMode(told["write_mode"]),
+                told["store_after_hits"],
+            )
+            for told in tiers
+        ),
+    )

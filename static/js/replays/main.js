@@ -1,0 +1,61 @@
+// The page of replays: what runs there are and how far each is, again whenever something was recorded.
+
+import { getJson, postJson } from "../lib/api.js";
+import { $ } from "../lib/dom.js";
+import { startLive } from "../overview/live.js";
+import { startFigures } from "../what-if/figures.js";
+import { compare, chosen } from "./compare.js";
+import { showRuns } from "./rows.js";
+import { showFiles, startUpload } from "./upload.js";
+
+function showError(sentence) {
+  $("#error").textContent = sentence;
+  $("#error").hidden = !sentence;
+}
+
+async function refresh() {
+  try {
+    const answer = await getJson("/api/replays.json");
+    showRuns(answer.replays, { act, choose: compareAgain });
+    showFiles(answer.files);
+    await compare(chosen());
+    showError("");
+    return true;
+  } catch (error) {
+    showError(error.message);
+    return false;
+  }
+}
+
+async function compareAgain() {
+  try {
+    await compare(chosen());
+  } catch (error) {
+    showError(error.message);
+  }
+}
+
+async function act(replay, action) {
+  if (action === "remove" && !confirm(`Remove ${replay.name} with its series? Its trace stays.`)) return;
+  try {
+    await postJson(`/api/replays/${replay.id}/${action}/`);
+    await refresh();
+  } catch (error) {
+    showError(error.message);
+  }
+}
+
+function startForm() {
+  const when = $("#id_when");
+  const show = () => ($("#starts-at").hidden = when.value !== "at");
+  when.addEventListener("change", show);
+  show();
+}
+
+startForm();
+startFigures();
+startUpload(refresh, showError);
+refresh().then(() => {
+  document.body.dataset.ready = "true";
+  startLive(refresh);
+});

@@ -1,0 +1,291 @@
+"""Replays into the series: to the token what was counted, the same however often they are interrupted, once."""
+
+import random
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from dashboard import replay_run
+from dashboard.models import Bucket, Replay, Series, Source, TierSetting
+from dashboard.services import replaying
+from dashboard.services.buckets import add_amounts
+from dashboard.services.integrity import check
+from dashboard.services.replays import cancel, remove, resume
+from dashboard.tasks import replay_due
+from tests.dashboard.replaying import (
+    BLOCK_TOKENS,
+    NOW,
+    Ticking,
+    buckets,
+    forget,
+    make,
+    requests,
+    run,
+    sums,
+    wishes,
+    write_trace,
+)
+from tiers.traces import KINDS
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("home", "valkey")]
+
+
+@pytest.fixture
+def home(tmp_path: Path, settings: Any) -> Path:
+    settings.TIERSCOPE_HOME = tmp_path
+    forget()
+    return tmp_path
+
+
+def test_the_series_hold_exactly_what_was_replayed_at_every_resolution() -> None:
+    write_trace()
+    replay = run(make())
+    told, counts = requests(), replay.counts
+    assert (replay.state, replay.num_done, replay.share) == ("done", len(told), 1.0)
+    assert counts["prompt_tokens"] == sum(each["prompt_tokens"] for each in told)
+    assert counts["prompt_tokens"] == sum(counts["hit_tokens"].values()) + counts["computed_tokens"]
+    for resolution in Bucket.Resolution.values:
+        found = sums(replay, resolution)
+        assert found["prompt_tokens", ""] == found["reuse_tokens", ""] == counts["prompt_tokens"]
+        assert found["tenant_prompt_tokens", ""] == counts["prompt_tokens"]
+        assert found["computed_tokens", ""] == counts["computed_tokens"]
+        assert found["generated_tokens", ""] == 9 * len(told)
+        assert found["requests", ""] == len(told)
+        for tier in ("gpu", "cpu", "disk"):
+            assert found["hit_tokens", tier] == counts["hit_tokens"][tier] > 0
+            assert found["tenant_hit_tokens", tier] == counts["hit_tokens"][tier]
+            assert found["evicted_blocks", tier] == counts["evicted_blocks"][tier] > 0
+            assert found["loaded_bytes", tier] == 46_080 * BLOCK_TOKENS * found["loaded_blocks", tier]
+    check(now=NOW)
+
+
+def test_what_came_into_a_tier_and_stayed_is_what_lies_there_at_the_end() -> None:
+    write_trace()
+    replay = run(make())
+    found = sums(replay)
+    for tier in ("gpu", "cpu", "disk"):
+        resident = Bucket.objects.filter(
+            series__metric="resident_tokens", series__cache_tier=tier, resolution=10
+        ).order_by("start_at")
+        last = resident.last()
+        assert last is not None
+        assert last.value / last.num_samples == found["entered_tokens", tier] - found["left_tokens", tier] > 0
+
+
+def test_every_bucket_has_the_requests_of_its_own_seconds() -> None:
+    write_trace()
+    replay = run(make(starts_at=1_700_000_003))
+    wanted: dict[int, int] = {}
+    first = requests()[0]["time"]
+    for each in requests():
+        at = 1_700_000_003 + int(each["time"] - first)
+        wanted[at // 86_400 * 86_400] = wanted.get(at // 86_400 * 86_400, 0) + each["prompt_tokens"]
+    rows = Bucket.objects.filter(series__source=replay.source_id, series__metric="prompt_tokens", resolution=86_400)
+    assert dict(rows.values_list("start_at", "value")) == wanted
+
+
+def test_by_default_a_trace_ends_now_and_is_looked_at_every_ten_seconds() -> None:
+    write_trace()
+    replay = run(make())
+    assert replay.starts_at is not None
+    assert replay.ends_at is not None
+    assert 0 <= NOW.timestamp() - replay.ends_at < 120
+    scrapes = Bucket.objects.filter(series__source=replay.source_id, series__metric="scrapes", resolution=10)
+    starts = sorted(scrapes.values_list("start_at", flat=True))
+    assert starts == list(range(replay.starts_at // 10 * 10, replay.ends_at, 10))
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_one_that_is_killed_cancelled_and_resumed_ends_with_the_buckets_of_an_undisturbed_one(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay_run, "PORTION", 60)
+    write_trace()
+    undisturbed = run(make("undisturbed"))
+    disturbed = make("disturbed")
+    rng, clock, num_turns = random.Random(seed), Ticking(), 0
+    while disturbed.state not in ("done", "failed"):
+        replaying.take_turn(disturbed.pk, clock=clock, seconds=3 * rng.random(), worker=f"worker-{num_turns // 3}")
+        disturbed.refresh_from_db()
+        if rng.random() < 0.2:
+            forget()  # killed
+        if rng.random() < 0.3 and cancel(disturbed, now=clock()):
+            assert resume(disturbed)
+        clock.now += timedelta(seconds=rng.choice((1, replaying.KEPT_SECONDS)))
+        num_turns += 1
+        assert num_turns < 200, "it does not come to an end"
+    assert num_turns > 2
+    assert disturbed.counts == undisturbed.counts
+    assert buckets(disturbed) == buckets(undisturbed)
+
+
+def test_a_crash_while_it_is_booked_neither_loses_nor_doubles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay_run, "PORTION", 20)
+    write_trace()
+    undisturbed, other = run(make("undisturbed")), make("other")
+    calls = 0
+
+    def crashes_at_the_third(amounts: Any, oldest: Any) -> None:
+        nonlocal calls
+        calls += 1
+        add_amounts(amounts, oldest)
+        if calls == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(replaying, "add_amounts", crashes_at_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        run(other)
+    assert run(other).state == "done"
+    assert buckets(other) == buckets(undisturbed)
+
+
+def test_two_workers_do_not_book_the_same_and_one_that_has_it_in_memory_is_waited_for() -> None:
+    write_trace()
+    replay = make()
+    assert replaying.take_turn(replay.pk, clock=Ticking(), seconds=0.1, worker="first")
+    assert not replaying.take_turn(replay.pk, clock=Ticking(), worker="second")
+    assert replaying.unfinished_ids(NOW + timedelta(seconds=10), "second") == []
+    later = NOW + timedelta(seconds=replaying.KEPT_SECONDS + 10)
+    assert replaying.unfinished_ids(later, "second") == [replay.pk]
+
+
+def test_a_cancelled_one_stops_at_once_keeps_what_it_has_and_goes_on_when_it_is_resumed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(replay_run, "PORTION", 20)
+    write_trace()
+    replay = make()
+    while not replay.num_done:
+        replaying.take_turn(replay.pk, clock=Ticking(), seconds=1)
+        replay.refresh_from_db()
+    assert cancel(replay, now=NOW)
+    assert not cancel(replay, now=NOW)
+    assert not replaying.take_turn(replay.pk, clock=Ticking())
+    replaying.let_go_of_ended()
+    assert not replaying._held
+    num_done, there = replay.num_done, buckets(replay)
+    replay.refresh_from_db()
+    assert (replay.state, replay.num_done, buckets(replay)) == ("cancelled", num_done, there)
+    assert resume(replay)
+    assert run(replay).state == "done"
+
+
+def test_one_that_is_removed_takes_its_series_along_and_whoever_is_on_it_stops() -> None:
+    write_trace()
+    kept, removed = run(make("kept")), make("removed")
+    replaying.take_turn(removed.pk, clock=Ticking(), seconds=1)
+    there = buckets(kept)
+    remove(removed)
+    assert not replaying.take_turn(removed.pk, clock=Ticking())
+    assert not Source.objects.filter(name="removed").exists()
+    assert not Series.objects.filter(engine="removed").exists()
+    assert buckets(kept) == there
+
+
+def test_lines_that_cannot_be_read_are_counted_and_told_not_guessed() -> None:
+    path = write_trace()
+    path.write_text(path.read_text() + '{"time": 2000, "block_ids": 7}\nnonsense\n')
+    replay = run(make())
+    assert (replay.state, replay.num_done, replay.num_problems) == ("done", len(requests()), 2)
+    assert "line 301" in replay.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "no requests"),
+        ("nonsense\n", "expected"),
+        ('{"time": 1, "block_ids": 7}\n', "no requests that can be read"),
+    ],
+)
+def test_a_file_that_is_no_trace_fails_in_a_sentence_and_books_nothing(text: str, sentence: str) -> None:
+    write_trace().write_text(text)
+    replay = run(make())
+    assert replay.state == "failed"
+    assert sentence in replay.error
+    assert not buckets(replay)
+
+
+def test_a_file_that_has_changed_is_another_trace() -> None:
+    write_trace()
+    replay = make()
+    write_trace(told=requests(seed=9))
+    assert "has changed" in run(replay).error
+
+
+def test_a_trace_without_times_lies_one_request_a_second() -> None:
+    write_trace(told=[{name: value for name, value in each.items() if name != "time"} for each in requests(50)])
+    replay = run(make())
+    assert replay.extent["seconds"] == 49
+    assert not replay.extent["has_times"]
+
+
+def test_a_trace_lies_where_its_own_times_say_if_that_is_wished_and_they_are_dates() -> None:
+    write_trace()
+    assert "tells no dates" in run(make("relative", keeps_times=True)).error
+    at = 1_700_000_000
+    write_trace("dated.jsonl", [{**each, "time": at + each["time"]} for each in requests()])
+    replay = run(make("dated", file_name="dated.jsonl", keeps_times=True))
+    assert replay.starts_at == at + int(requests()[0]["time"])
+
+
+def test_sizes_in_bytes_and_tokens_are_blocks_of_the_trace() -> None:
+    write_trace()
+    replay = run(make(tiers=wishes({"gpu": "1 MiB", "cpu": "2k tokens"}), bytes_a_token=1024))
+    assert replay.blocks == {"gpu": 64, "cpu": 125}
+    assert "no block" in run(make("tiny", tiers=wishes({"gpu": "1 KiB"}))).error
+
+
+def test_a_trace_that_would_end_in_the_future_is_refused() -> None:
+    write_trace()
+    assert "would end in the future" in run(make(starts_at=int(NOW.timestamp()) - 60)).error
+
+
+@pytest.mark.parametrize("mode", TierSetting.WriteMode.values)
+@pytest.mark.parametrize("policy", TierSetting.Policy.values)
+def test_every_policy_and_mode_can_be_replayed(policy: str, mode: str) -> None:
+    write_trace()
+    replay = run(make(tiers=wishes(policy=policy, write_mode=mode)))
+    assert replay.state == "done"
+    assert sums(replay)["prompt_tokens", ""] == replay.counts["prompt_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("told", "sentence"),
+    [
+        ({"name": "local"}, "embedded engine"),
+        ({"name": "with space"}, "valid value"),
+        ({"file_name": "../secret-key"}, "no trace"),
+        ({"file_name": "absent"}, "no trace"),
+        ({"tiers": wishes({"cpu": "1"})}, "fastest first"),
+        ({"tiers": wishes({"gpu": "0"})}, "at least one block"),
+        ({"tiers": wishes(policy="mru")}, "no policy"),
+        ({"bytes_a_token": 0}, "Bytes a token"),
+        ({"starts_at": 5_000_000_000}, "between 1970 and now"),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused_before_anything_is_stored(told: dict[str, Any], sentence: str) -> None:
+    write_trace()
+    with pytest.raises(ValidationError) as refused:
+        make(told.pop("name", "week"), **told)
+    assert sentence in " ".join(refused.value.messages)
+    assert not Source.objects.exists()
+
+
+def test_the_worker_goes_on_with_the_oldest_by_itself() -> None:
+    write_trace()
+    first, second = make("first", now=NOW), make("second", now=NOW)
+    assert replay_due()
+    first.refresh_from_db()
+    assert first.state == "done"
+    assert replay_due()
+    second.refresh_from_db()
+    assert second.state == "done"
+    assert not replay_due()
+
+
+def test_the_forms_that_a_person_chooses_are_those_that_have_requests() -> None:
+    assert {*Replay.Form.values} - {"auto"} == {*KINDS} - {"vllm-kv-events"}

@@ -1,0 +1,162 @@
+"""The ways between tiers where blocks are keys alone, compiled: what `tiers/ladder.py` decides, with nothing to move.
+
+A block is in a tier as soon as that is decided. Knows nothing about requests but which of their blocks are read.
+"""
+
+import numpy as np
+
+from tiers.books import bitmap
+from tiers.books.compiled import Ints64, Words, part
+from tiers.books.family import copy_at, fastest, tidy
+from tiers.books.layout import (
+    CAPACITY,
+    CHILD,
+    DROPPED,
+    EVICTED,
+    FLAGS,
+    GPU,
+    LIVE,
+    NODE,
+    NONE,
+    NUM_BLOCKS,
+    RANK,
+    SLOT,
+    TIER,
+    VALID,
+    WRITE_BACK,
+    WRITE_MODE,
+    Tables,
+    at,
+    wide,
+)
+from tiers.books.moves import add, give_copy, is_pinned, leave, went
+from tiers.books.orders import descendants
+from tiers.books.requests import takes
+from tiers.policies import choose
+
+# What is counted for each tier: blocks that left for room, that lost the one before them, that came, that went up.
+OUT, ORPHANED, STORED, LOADED = 0, 1, 2, 3
+NUM_MOVED = 4
+
+
+@part
+def evict(t: Tables, words: Words, free: Ints64, moved: Ints64, copy: int) -> None:
+    """The block leaves its tier: to the next slower one, unless it is there already."""
+    node, rank = at(t.copies, copy, NODE), at(t.copies, copy, RANK)
+    leave(t, copy, EVICTED)
+    moved[OUT, rank] += 1
+    target = _next(t, node, rank)
+    has_moved = target != NONE and _pass_down(t, moved, node, rank, target)
+    went(t, node, rank, t.levels[target, TIER] if has_moved else NONE)
+    _settle(t, words, free, copy)
+    if fastest(t, node) == NONE:
+        _forget(t, words, free, moved, node)
+
+
+@part
+def _next(t: Tables, node: int, rank: int) -> int:
+    for slower in range(rank + 1, len(t.levels)):
+        if takes(t, slower, node):
+            return slower
+    return NONE
+
+
+@part
+def _pass_down(t: Tables, moved: Ints64, node: int, rank: int, target: int) -> bool:
+    is_exclusive = t.levels[target, WRITE_MODE] == WRITE_BACK
+    below = copy_at(t, node, target)
+    if below != NONE:
+        if is_exclusive:  # there, its place is that of its last use
+            _enter(t, below)
+        return False
+    has_room = fastest(t, node) == NONE and t.levels[target, NUM_BLOCKS] < t.levels[target, CAPACITY]
+    if is_exclusive or has_room:
+        _put(t, moved, node, rank, target)
+        return True
+    return False
+
+
+@part
+def _put(t: Tables, moved: Ints64, node: int, origin: int, rank: int) -> None:
+    came = t.levels[origin, TIER]
+    copy = add(t, node, rank, came, came)
+    t.copies[copy, FLAGS] = LIVE | VALID
+    moved[STORED, rank] += 1
+    if not is_pinned(t, node):
+        _enter(t, copy)
+
+
+@part
+def _enter(t: Tables, copy: int) -> None:
+    choose.enter(t, copy)
+    choose.note(t, copy)
+
+
+@part
+def _settle(t: Tables, words: Words, free: Ints64, copy: int) -> None:
+    """It has left its tier, and nobody reads it."""
+    if at(t.copies, copy, RANK) == GPU:
+        bitmap.put(words, free, at(t.copies, copy, SLOT))
+    give_copy(t, copy)
+
+
+@part
+def _forget(t: Tables, words: Words, free: Ints64, moved: Ints64, node: int) -> None:
+    """A block that has left its last tier takes those after it along: nothing could find them."""
+    if at(t.nodes, node, CHILD) != NONE:
+        after = descendants(t.nodes, t.copies, t.memories, t.places, t.levels, t.counts, node)
+        for number in range(len(after)):
+            child = wide(after[number])
+            if not is_pinned(t, child):
+                _orphan(t, words, free, moved, child)
+    tidy(t, node)
+
+
+@part
+def _orphan(t: Tables, words: Words, free: Ints64, moved: Ints64, node: int) -> None:
+    for rank in range(len(t.levels)):
+        copy = copy_at(t, node, rank)
+        if copy != NONE:
+            moved[ORPHANED, rank] += 1
+            leave(t, copy, DROPPED)
+            _settle(t, words, free, copy)
+    tidy(t, node)
+
+
+@part
+def rebalance(t: Tables, words: Words, free: Ints64, moved: Ints64) -> None:
+    """Slower tiers that hold more than they may pass their oldest blocks on."""
+    for rank in range(1, len(t.levels)):
+        while t.levels[rank, NUM_BLOCKS] > t.levels[rank, CAPACITY]:
+            oldest = choose.victim(t, wide(rank), NONE)
+            if oldest == NONE:
+                break
+            evict(t, words, free, moved, oldest)
+
+
+@part
+def store(t: Tables, words: Words, free: Ints64, moved: Ints64, node: int) -> bool:
+    """Into tiers that write through, take it and have not got it; False where there is none."""
+    missing = np.zeros(len(t.levels), np.bool_)
+    for rank in range(1, len(t.levels)):
+        writes_through = t.levels[rank, WRITE_MODE] != WRITE_BACK
+        missing[rank] = writes_through and takes(t, rank, node) and copy_at(t, node, rank) == NONE
+    if not missing.any():
+        return False
+    wanted = missing.copy()
+    for rank in range(1, len(t.levels)):
+        wanted[rank] = missing[rank] and _make_room(t, words, free, moved, wide(rank))
+    for rank in range(1, len(t.levels)):
+        if wanted[rank]:
+            _put(t, moved, node, GPU, wide(rank))
+    return True
+
+
+@part
+def _make_room(t: Tables, words: Words, free: Ints64, moved: Ints64, rank: int) -> bool:
+    while t.levels[rank, NUM_BLOCKS] >= t.levels[rank, CAPACITY]:
+        oldest = choose.victim(t, rank, NONE)
+        if oldest == NONE:
+            return False
+        evict(t, words, free, moved, oldest)
+    return True

@@ -1,0 +1,82 @@
+"""A replay's prompt tokens by the capacity of one LRU stack that would have served them.
+
+As `tiers/whatif/shards_curve.py` counts live traffic, but block by block with the tokens that each holds, and for many
+requests at once. Exact up to `MAX_BLOCKS` distinct blocks; below the newest of them a sample tells. Knows no tiers.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tiers.books.compiled import Ints32, Ints64
+from tiers.whatif.shards import ALL, EXACT, SAMPLED, Found, SampledStack
+from tiers.whatif.shards_buckets import LARGEST_TOKENS, NUM_RECENT, ReuseCounts, capacity_bounds
+
+MAX_BLOCKS = 1 << 20  # 56 MiB
+
+
+class ReplayReuse:
+    """Blocks of `block_tokens` tokens, some of which may hold less."""
+
+    def __init__(self, block_tokens: int, max_blocks: int = MAX_BLOCKS) -> None:
+        self.bounds = capacity_bounds(block_tokens)
+        self._block_tokens = block_tokens
+        self._bound_blocks = np.array(self.bounds, np.int64) // block_tokens
+        self._stack = SampledStack(max_blocks, threshold=ALL, deepest=max(1, LARGEST_TOKENS // block_tokens))
+        self._known = np.zeros(len(self.bounds) + 1, np.int64)
+        self._recent = np.zeros(len(self.bounds) + 1, np.float64)
+        self._num_unknown = 0
+        self._total = 0
+        self._waiting: list[tuple[Ints32, Sequence[int]]] = []
+
+    def ask(self, keys: Ints32, tokens: Sequence[int], num_prompt_tokens: int) -> None:
+        """A prompt whose first blocks hold so many `tokens`; the other `keys` are what its answer fills."""
+        self._waiting.append((keys, tokens))
+        self._total += num_prompt_tokens
+        self._known[-1] += num_prompt_tokens - sum(tokens)
+
+    def counts(self) -> ReuseCounts:
+        """Of all requests until now; the counts only grow, and are `num_prompt_tokens` together."""
+        self._book()
+        self._share_out()
+        return ReuseCounts(self.bounds, tuple(self._known.tolist()), self._stack.rate)
+
+    def check(self) -> None:
+        """Raises AssertionError where tokens were lost or made. The stack's own check walks a million places."""
+        assert sum(self.counts().tokens) == self._total, "the reuse curve has not all prompt tokens"
+
+    def _book(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        keys = np.concatenate([keys for keys, _ in waiting]).view(np.int64)[:, 0].copy()
+        tokens = np.zeros(len(keys), np.int64)
+        starts = np.cumsum([0, *(len(keys) for keys, _ in waiting)], dtype=np.int64)
+        for start, (_, counts) in zip(starts, waiting, strict=False):
+            tokens[start : start + len(counts)] = counts
+        first = 0
+        while first < len(waiting):
+            rate, begin = self._stack.rate, starts[first]
+            found, num_done = self._stack.access(keys[begin:], starts[first:] - begin)
+            self._add(found, rate, tokens[begin : starts[first + num_done]])
+            first += num_done
+
+    def _add(self, found: Found, rate: float, tokens: Ints64) -> None:
+        places = np.searchsorted(self._bound_blocks, found.positions, side="right")
+        is_sampled = found.kinds == SAMPLED
+        is_known = (found.kinds == EXACT) | (is_sampled if rate == 1 else False)
+        np.add.at(self._known, places[is_known], tokens[is_known])
+        np.add.at(self._recent, places[is_sampled], tokens[is_sampled])
+        self._num_unknown += int(tokens[~is_known].sum())
+
+    def _share_out(self) -> None:
+        """What is not known counts as the newest that were sampled; before anything was, as never there."""
+        total = self._recent.sum()
+        if self._num_unknown:
+            shares = self._recent / total if total else np.eye(len(self._recent))[-1]
+            wanted = np.cumsum(shares) * self._num_unknown
+            whole = np.minimum(np.round(wanted).astype(np.int64), self._num_unknown)
+            whole[-1] = self._num_unknown
+            self._known += np.diff(whole, prepend=0)
+            self._num_unknown = 0
+        self._recent *= min(1.0, NUM_RECENT * self._block_tokens / total) if total else 1.0
