@@ -92,6 +92,9 @@ class Series(models.Model):
         # detail = the capacity, in tokens of one LRU stack, that would have served them; "+Inf": none would have
         REUSE_TOKENS = "reuse_tokens"
         REUSE_SAMPLE_PPM = "reuse_sample_ppm"  # gauge: which share of the blocks is looked at; 1,000,000 is all
+        REUSE_GAPS = "reuse_gaps"  # by cache_tier, detail = le; uses of a block by the seconds since its last one
+        IDLE_BLOCKS = "idle_blocks"  # by cache_tier: evicted ones of which it is told how long they were not used
+        IDLE_MICROSECONDS = "idle_microseconds"  # by cache_tier, of these
 
     source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="series")
     engine = models.CharField(max_length=130, help_text="A watched engine is named source/label.")

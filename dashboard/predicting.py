@@ -6,21 +6,32 @@ measured here, what is predicted and what is assumed.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 
 from dashboard.selectors.latency import Histogram, quantile
 from dashboard.selectors.prices import HOURS_A_MONTH, PriceList
+from dashboard.selectors.reuse import ReuseCurve
 from dashboard.selectors.tier_sizes import TierSize
+from dashboard.selectors.waits import BlockWaits
 from dashboard.selectors.what_if import Measured
 from tiers.names import WriteMode
 from tiers.whatif.binned import BinnedCurve, depths
+from tiers.whatif.eviction_time import Waits, curve_below
 
 GIB = 2**30
 Sizes = Mapping[str, int]  # tier → bytes
 Shares = Mapping[str, float]  # tier → share of the prompt tokens
 _NONE_READ = ""
 _ROOM = 4  # times as far as anything was used again
+
+
+def estimated(waits: BlockWaits) -> ReuseCurve:
+    """The curve up to today's size, in the form that an engine counts which knows it."""
+    found = curve_below(Waits(**asdict(waits)))
+    return ReuseCurve(
+        found.bounds, found.tokens, found.never_tokens, found.total, sample_rate=None, known_up_to=waits.capacity
+    )
 
 
 @dataclass(frozen=True)
@@ -77,12 +88,16 @@ class Predictor:
         return [WriteMode(tier.modes.get("write_mode", WriteMode.WRITE_BACK)) for tier in self.tiers]
 
     def range_of(self, tier: TierSize) -> tuple[int, int]:
-        """Bytes to look at: from the smallest counted capacity to well beyond where anything was used again."""
+        """Bytes to look at: from the smallest counted capacity to well beyond where anything was used again, or as far
+        as something is known.
+        """
         curve = self.curve
         useful = max(
             (b for b, tokens in zip(curve.bounds, curve.tokens, strict=True) if tokens), default=curve.bounds[-1]
         )
         least = max(tier.least_bytes, round(curve.bounds[0] * tier.bytes_a_token), 1)
+        if self.measured.curve.known_up_to is not None:
+            return least, max(tier.num_bytes, 2 * least)
         return least, max(round(_ROOM * useful * tier.bytes_a_token), 2 * tier.num_bytes, 2 * least)
 
     def stretches(self, sizes: Sizes) -> list[tuple[int, int]]:

@@ -1,20 +1,22 @@
 """Gathers what a prediction is made from: one engine in one period, its tiers today, prices. Reads only."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.urls import reverse
 from django.utils.http import urlencode
 
 from dashboard.charts import what_if_words
-from dashboard.models import Source, TierSetting
-from dashboard.predicting import Predictor, Sizes
+from dashboard.models import Series, Source, TierSetting
+from dashboard.predicting import Predictor, Sizes, estimated
 from dashboard.recent import Recent
 from dashboard.selectors import what_if
 from dashboard.selectors.engines import Fleet
 from dashboard.selectors.period import Period
 from dashboard.selectors.present import engines_and_models
 from dashboard.selectors.prices import prices
+from dashboard.selectors.reuse import ReuseCurve
 from dashboard.selectors.tier_sizes import Readings, capacity_readings, tier_sizes
+from dashboard.selectors.waits import waits_of
 
 _Stored = tuple[what_if.Measured, Readings]
 _recent: Recent[_Stored] = Recent(32)
@@ -42,10 +44,20 @@ def _stored(period: Period, engine: str, model_name: str | None, now: float) -> 
 
     def read() -> _Stored:
         measured = what_if.measured(period, engine=engine, model_name=model_name, now=now)
-        return measured, capacity_readings(engine=engine, model_name=model_name)
+        readings = capacity_readings(engine=engine, model_name=model_name)
+        if not measured.curve.total_tokens:
+            measured = replace(measured, curve=_estimate(period, engine, model_name, readings) or measured.curve)
+        return measured, readings
 
     read_at = what_if.last_read_at(engine)
     return read() if read_at is None else _recent.get((period, engine, model_name, read_at), read)
+
+
+def _estimate(period: Period, engine: str, model_name: str | None, readings: Readings) -> ReuseCurve | None:
+    """Of an engine that does not count its reuse by capacity, but tells how long blocks waited for it."""
+    size = round(readings.get("gpu", {}).get(Series.Metric.CAPACITY_TOKENS, 0))
+    waits = waits_of(period, engine=engine, model_name=model_name, capacity_tokens=size)
+    return None if waits is None else estimated(waits)
 
 
 def default_engine(alive: Fleet) -> str:

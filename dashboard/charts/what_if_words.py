@@ -27,8 +27,8 @@ _UNKNOWN = (
 )
 _TRACE = "give a trace of its requests (Mooncake's JSON lines) to manage.py whatif for the whole curve"
 _IDLE = (
-    "start it with --kv-cache-metrics to see there how long blocks lie idle before they are evicted (short times mean "
-    "that the gpu tier is small)"
+    "start it with --kv-cache-metrics: from the times that blocks wait for their next use (once 100 evicted ones were "
+    "looked at, which is one in a hundred) this page estimates what smaller gpu tiers would serve"
 )
 _VLLM = f"vLLM {_UNKNOWN}; {_IDLE}, and {_TRACE}."
 _WATCHED = {"vllm": _VLLM, "vllm_old": _VLLM, "sglang": f"SGLang {_UNKNOWN}; {_TRACE}."}
@@ -63,8 +63,10 @@ def margins(curve: ReuseCurve, points: Sequence[tuple[int, float]]) -> list[tupl
     """What sampling leaves open around each (capacity, hit rate), 95 of 100 times; empty where nothing is sampled.
 
     Nothing down to the newest blocks. Below, the binomial error of as many blocks as were looked at there: blocks of
-    one prompt come together, so that it is the least.
+    one prompt come together, so that it is the least. An estimate tells about the least; the most is today's hit rate.
     """
+    if curve.known_up_to is not None:
+        return [(rate, points[-1][1]) for _, rate in points]
     if not curve.sample_rate or curve.sample_rate >= 1.0 or not curve.bounds:
         return []
     exact = max((rate for capacity, rate in points if capacity <= exact_tokens(curve)), default=0.0)
@@ -85,6 +87,11 @@ def exact_tokens(curve: ReuseCurve) -> int:
 
 
 def how_sampled(curve: ReuseCurve, points: Sequence[tuple[int, float]]) -> str:
+    if curve.known_up_to is not None:
+        return (
+            "At smaller sizes the curve is about the least that they serve and the shade reaches to the most: blocks "
+            "that are used all the time are never evicted, so that the engine does not tell of them."
+        )
     if curve.sample_rate is None:
         return "The engine does not tell which share of its blocks it looks at."
     if curve.sample_rate >= 1.0 or not curve.bounds:
@@ -129,6 +136,12 @@ def _thousand(what: str, seconds_a_token: float) -> str:
 
 def _predicted(measured: Measured) -> str:
     total, prompt = measured.curve.total_tokens, measured.costs.prompt_tokens
+    if (largest := measured.curve.known_up_to) is not None:
+        return (
+            f"An estimate, up to today's {words.count(largest)} tokens: from the hits in gpu and the seconds between "
+            "two uses of evicted blocks (AET: Hu et al., ATC'16). Nothing tells what a larger gpu tier would serve, "
+            "nor what other tiers would."
+        )
     part = "" if not prompt or total > 0.99 * prompt else f" ({words.percent(total / prompt)} of the period's)"
     return (
         f"From {words.count(total)} prompt tokens{part}, each counted by the smallest LRU cache that would have served "
@@ -174,6 +187,11 @@ def _of_tier(tier: TierSize, is_read: bool, predictor: Predictor) -> Iterator[st
 
 def next_gib(tier: TierSize, predictor: Predictor, sizes: Sizes, outcome: Outcome) -> str:
     """What one GiB more in this tier would bring, from `sizes` on."""
+    largest = predictor.measured.curve.known_up_to
+    if largest is not None and tier.tokens(sizes[tier.tier] + GIB) > largest:
+        return (
+            f"What the next GiB of {LOOKS[tier.tier].label} would bring, nothing tells: it would be more than today's."
+        )
     more = predictor.predict({**sizes, tier.tier: sizes[tier.tier] + GIB})
     label = LOOKS[tier.tier].label
     gained, faster = more.hit_rate - outcome.hit_rate, more.hit.get(tier.tier, 0.0) - outcome.hit.get(tier.tier, 0.0)

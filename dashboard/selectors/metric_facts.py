@@ -72,4 +72,7 @@ METRIC_FACTS: Mapping[str, MetricFacts] = {
     Metric.TTFT_MICROSECONDS: _by_tier("microseconds"),
     Metric.REUSE_TOKENS: MetricFacts("tokens", detail="capacity in tokens"),
     Metric.REUSE_SAMPLE_PPM: MetricFacts("parts per million", is_gauge=True),
+    Metric.REUSE_GAPS: _by_tier("uses of a block", "upper bound in seconds"),
+    Metric.IDLE_BLOCKS: _by_tier("blocks"),
+    Metric.IDLE_MICROSECONDS: _by_tier("microseconds"),
 }

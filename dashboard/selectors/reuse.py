@@ -15,7 +15,8 @@ class ReuseCurve:
     """`tokens[i]` would have been hits in an LRU stack of `bounds[i]` tokens and in none of `bounds[i - 1]`.
 
     `never_tokens` would have been hits in none; `total_tokens` is all of them. `sample_rate` is the share of the blocks
-    that the engine looked at, 1.0 where it was all of them; None where it does not tell.
+    that the engine looked at, 1.0 where it was all of them; None where it does not tell. A curve that was counted is
+    known at all sizes (None); one that was estimated, up to `known_up_to` tokens, and below it tells about the least.
     """
 
     bounds: tuple[int, ...]
@@ -23,6 +24,7 @@ class ReuseCurve:
     never_tokens: int
     total_tokens: int
     sample_rate: float | None
+    known_up_to: int | None = None
 
 
 def reuse_curve(period: Period, *, engine: str | None = None, model_name: str | None = None) -> ReuseCurve:

@@ -16,7 +16,11 @@ MAX_SERIES = 5_000  # an engine has about a hundred a model; a label that never 
 MAX_MODEL = 200  # characters that a series has for it
 _MAX_DETAIL = 32
 _LARGEST = 2**62  # a 64-bit column holds it, and twice it
-_WORDS = {Metric.TTFT.value: "time to first token", Metric.LOAD_TIMES.value: "load times"}
+_WORDS = {
+    Metric.TTFT.value: "time to first token",
+    Metric.LOAD_TIMES.value: "load times",
+    Metric.REUSE_GAPS.value: "seconds between two uses of a block",
+}
 HISTOGRAMS = frozenset(_WORDS)
 _GAUGES = frozenset(
     (

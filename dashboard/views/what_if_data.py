@@ -49,6 +49,7 @@ def what_if_json(request: HttpRequest) -> dict[str, Any]:
     found = asked(query, now)
     predictor = found.predictor
     sizes = read_sizes(request.GET.dict(), predictor.tiers)
+    _check_known(predictor, sizes)
     told = {} if found.obstacle else _prediction(found, sizes)
     return {
         "engine": found.engine,
@@ -57,6 +58,17 @@ def what_if_json(request: HttpRequest) -> dict[str, Any]:
         **told,
         **state_now(query.engine, now),
     }
+
+
+def _check_known(predictor: Predictor, sizes: Mapping[str, int]) -> None:
+    """Raises BadParameterError for a size of which an estimate knows nothing."""
+    largest = predictor.measured.curve.known_up_to
+    for tier in predictor.tiers if largest is not None else ():
+        if sizes[tier.tier] > tier.num_bytes:
+            today = format_size(tier.num_bytes)
+            raise BadParameterError(
+                f"{LOOKS[tier.tier].label}: what more than today's {today} would serve, nothing tells."
+            )
 
 
 def _prediction(found: Asked, sizes: dict[str, int]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The tables: what each engine's names and labels mean, whatever the spelling; what is not told is never guessed."""
 
 import json
+from dataclasses import astuple
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,29 @@ def test_openmetrics_exemplars_and_a_bad_line_in_it_cost_nothing_else() -> None:
     text = openmetrics(VLLM).replace("} 458.0", '} 458.0 # {trace_id="a"} 1.0 1700000000.0')
     assert one(text) == VLLM_MEANS
     assert one(text.replace("# EOF", "what is this\n# EOF")) == VLLM_MEANS
+
+
+def test_what_vllm_tells_of_its_blocks_waits_is_read_where_it_was_switched_on() -> None:
+    waits = """\
+# TYPE vllm:kv_block_idle_before_evict_seconds histogram
+vllm:kv_block_idle_before_evict_seconds_bucket{engine="0",le="60.0",model_name="m"} 40.0
+vllm:kv_block_idle_before_evict_seconds_bucket{engine="0",le="+Inf",model_name="m"} 100.0
+vllm:kv_block_idle_before_evict_seconds_count{engine="0",model_name="m"} 100.0
+vllm:kv_block_idle_before_evict_seconds_sum{engine="0",model_name="m"} 6400.5
+# TYPE vllm:kv_block_reuse_gap_seconds histogram
+vllm:kv_block_reuse_gap_seconds_bucket{engine="0",le="1.0",model_name="m"} 30.0
+vllm:kv_block_reuse_gap_seconds_bucket{engine="0",le="60.0",model_name="m"} 210.0
+vllm:kv_block_reuse_gap_seconds_bucket{engine="0",le="+Inf",model_name="m"} 230.0
+"""
+    counters = {key[2:]: value for key, value in _counters(VLLM + waits).items()}
+    assert counters["idle_blocks", "gpu", ""] == 100
+    assert counters["idle_microseconds", "gpu", ""] == 6_400_500_000
+    gaps = {detail: value for (metric, _, detail), value in counters.items() if metric == "reuse_gaps"}
+    assert gaps == {"1": 30, "60": 180, "+Inf": 20}
+
+
+def _counters(text: str) -> dict[tuple[str, str, str, str, str], int]:
+    return {astuple(key): value for key, value in read(text, "auto").counters.items()}
 
 
 def test_vllm_before_032_tells_the_gpu_and_leaves_the_rest_unattributed() -> None:

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from dashboard.models import Prices, TierChange
+from dashboard.models import Prices, Source, TierChange
 from dashboard.services.tiers import ensure_settings
 from tests.dashboard.live_engine import BLOCK_BYTES, publish
 from tests.dashboard.seeded import SeededEngine, lively
@@ -165,8 +165,6 @@ def test_without_any_engine_the_page_says_what_is_missing(browser: Client) -> No
     ("kind", "words"), [("vllm", "--kv-cache-metrics"), ("sglang", "SGLang tells"), ("auto", "manage.py whatif")]
 )
 def test_a_watched_engine_without_a_curve_is_told_what_to_switch_on(browser: Client, kind: str, words: str) -> None:
-    from dashboard.models import Source
-
     engine = SeededEngine(engine="gpu-7/0", source_name="gpu-7")
     Source.objects.create(name="gpu-7", kind=kind, url="http://gpu-7:8000/metrics")
     engine.add(time.time() - 60, "prompt_tokens", 100_000)
@@ -174,6 +172,50 @@ def test_a_watched_engine_without_a_curve_is_told_what_to_switch_on(browser: Cli
     told = get(browser, "?range=1h&engine=gpu-7/0")
     assert words in told["obstacle"]
     assert told["obstacle"].count(".") <= 3
+
+
+def watched_vllm(num_gaps: int) -> None:
+    """A cache of 100,000 tokens, 128 GB, that evicts after 100 s and hits half of the tokens; half of those at once."""
+    engine = SeededEngine(engine="gpu-7/0", source_name="gpu-7")
+    Source.objects.create(name="gpu-7", kind="vllm", url="http://gpu-7:8000/metrics")
+    at = time.time() - 60
+    engine.add(at, "prompt_tokens", 1_000_000)
+    engine.add(at, "hit_tokens", 500_000, tier="gpu")
+    for metric, size in (("capacity_tokens", 100_000), ("capacity_bytes", 128 * 10**9)):
+        engine.add(at, metric, size, tier="gpu")
+    engine.add(at, "idle_blocks", 1_000, tier="gpu")
+    engine.add(at, "idle_microseconds", 100_000 * 10**6, tier="gpu")
+    for bound, part in (("0.001", 0.5), ("50", 0.25), ("100", 0.25), ("+Inf", 0.0)):
+        engine.add(at, "reuse_gaps", round(num_gaps * part), tier="gpu", detail=bound)
+    engine.store(time.time())
+
+
+def test_a_watched_vllm_that_tells_its_blocks_waits_gets_an_estimate_up_to_today_s_size(browser: Client) -> None:
+    watched_vllm(4_000)
+    told = get(browser, "?range=1h&engine=gpu-7/0&gpu=64 GB")
+    assert told["obstacle"] == ""
+    assert told["measured"]["hit"] == {"gpu": 0.5}
+    assert told["predicted_today"]["hit"] == {"gpu": pytest.approx(0.5)}
+    # Half of the depth lies at a little less than half of the time: later accesses go deeper more slowly.
+    assert 0.35 < told["predicted"]["hit"]["gpu"] < 0.4
+    (gpu,) = told["tiers"]
+    assert gpu["most_bytes"] == gpu["today_bytes"]
+    assert told["apply_url"] == ""
+    assert any("An estimate" in note["text"] for note in told["notes"])
+
+
+def test_nothing_is_said_of_a_larger_cache_than_a_watched_one_is(browser: Client) -> None:
+    watched_vllm(4_000)
+    (gpu,) = get(browser, "?range=1h&engine=gpu-7/0")["tiers"]
+    assert gpu["next_gib"].endswith("nothing tells: it would be more than today's.")
+    assert refused(browser, "?range=1h&engine=gpu-7/0&gpu=256 GB") == (
+        "gpu: what more than today's 119.21 GiB would serve, nothing tells."
+    )
+
+
+def test_few_waits_tell_nothing(browser: Client) -> None:
+    watched_vllm(100)
+    assert "--kv-cache-metrics" in get(browser, "?range=1h&engine=gpu-7/0")["obstacle"]
 
 
 @pytest.mark.usefixtures("hour")

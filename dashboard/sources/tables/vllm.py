@@ -19,6 +19,10 @@ _COMMON = (
     Rule("vllm_num_preemptions", Metric.PREEMPTIONS),
     Rule("vllm_time_to_first_token_seconds_bucket", Metric.TTFT, UNATTRIBUTED, "le"),
     Rule("vllm_time_to_first_token_seconds_sum", Metric.TTFT_MICROSECONDS, UNATTRIBUTED, scale=1_000_000),
+    # With --kv-cache-metrics, of evicted blocks only, one of a hundred (vllm/v1/core/kv_cache_metrics.py).
+    Rule("vllm_kv_block_reuse_gap_seconds_bucket", Metric.REUSE_GAPS, GPU, "le"),
+    Rule("vllm_kv_block_idle_before_evict_seconds_count", Metric.IDLE_BLOCKS, GPU),
+    Rule("vllm_kv_block_idle_before_evict_seconds_sum", Metric.IDLE_MICROSECONDS, GPU, scale=1_000_000),
     Rule("vllm_cache_config_info", Metric.CAPACITY_TOKENS, GPU, value_label="kv_cache_size_tokens"),
     Rule("vllm_cache_config_info", Metric.CAPACITY_BYTES, GPU, value_label="kv_cache_memory_bytes"),
 )
