@@ -27,7 +27,7 @@ def compared_rows(replays: Sequence[Replay]) -> list[dict[str, Any]]:
             lambda replay: words.percent(_share(replay, _count(replay, "computed_tokens"))),
             COMPUTED,
         ),
-        _row("Prompt tokens", replays, lambda replay: words.count(_count(replay, "prompt_tokens"))),
+        _row("Prompt tokens", replays, lambda replay: f"{_count(replay, 'prompt_tokens'):,}"),
         _row("Requests", replays, lambda replay: f"{_count(replay, 'requests'):,}"),
         *(_row(f"Blocks evicted from {LOOKS[tier].label}", replays, _evicted(tier)) for tier in tiers),
     ]

@@ -7,8 +7,11 @@ from datetime import UTC, datetime
 from django.contrib.auth.models import User
 
 from dashboard import valkey
-from dashboard.models import Bucket, Prediction, Prices, RequestLog, Series, Source, TierChange, TierSetting
+from dashboard.models import Bucket, Prediction, Prices, Replay, RequestLog, Series, Source, TierChange, TierSetting
 from dashboard.services import tiers
+from dashboard.services.replays import remove
+from dashboard.trace_folder import folder
+from tests.dashboard import replaying as replays
 from tests.dashboard.seeded import SeededEngine, lively, seed_requests
 
 
@@ -69,3 +72,24 @@ def an_hour_that_ended_two_hours_ago() -> None:
     nothing()
     then = time.time() - 7_200
     lively(then).store(then)
+
+
+def two_replays() -> None:
+    """Of one trace with gpu tiers of 16 and of 90 blocks, both done, beside an hour of live traffic."""
+    for row in Replay.objects.all():
+        remove(row)
+    an_hour()
+    for old in folder().iterdir():
+        old.unlink()
+    replays.write_trace()
+    for name, blocks in (("small", "16"), ("large", "90")):
+        now = datetime.now(UTC)
+        replays.run(
+            replays.make(name, tiers=replays.wishes({"gpu": blocks, "cpu": "30"}), now=now), replays.Ticking(now)
+        )
+
+
+def go_on_with_replays() -> None:
+    """As the worker does it."""
+    for row in Replay.objects.filter(state="waiting"):
+        replays.run(row, replays.Ticking(datetime.now(UTC)))

@@ -51,8 +51,8 @@ def test_a_replay_is_begun_by_the_form_and_shown_with_its_tiers(staff: Client) -
     assert row["progress"] == "waiting for the worker"
     assert row["tiers"] == [
         "gpu 20 blocks, ARC",
-        "cpu 2,000 tokens, LRU, write through, loaded always",
-        "disk 1 GiB, LRU, write back, loaded always",
+        "cpu 2,000 tokens, LRU, write through",
+        "disk 1 GiB, LRU, write back",
     ]
     run(replay)
     (row,) = staff.get("/api/replays.json").json()["replays"]

@@ -13,9 +13,18 @@ function showError(sentence) {
   $("#error").hidden = !sentence;
 }
 
+const GOING_ON_MILLISECONDS = 2_000; // the last tick of a run comes close behind others, and may be passed over
+
+let soon;
+function lookAgain(replays) {
+  clearTimeout(soon);
+  if (replays.some((replay) => replay.is_going_on) && !document.hidden) soon = setTimeout(refresh, GOING_ON_MILLISECONDS);
+}
+
 async function refresh() {
   try {
     const answer = await getJson("/api/replays.json");
+    lookAgain(answer.replays);
     showRuns(answer.replays, { act, choose: compareAgain });
     showFiles(answer.files);
     await compare(chosen());
