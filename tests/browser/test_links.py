@@ -71,6 +71,15 @@ def test_a_link_to_a_range_moves_on_and_keeps_theme_and_filters_through_other_ra
     assert set(link.partition("?")[2].split("&")) == {"range=1h", "theme=dark"}
 
 
+@pytest.mark.parametrize("width", [1400, 800, 390])
+def test_the_menu_of_links_is_wholly_in_sight(visits: Visits, width: int) -> None:
+    page = visits.open("/fleet/?range=1h", width=width)
+    page.get_by_text("Copy link", exact=True).click()
+    box = page.locator("#link .items").bounding_box()
+    assert box is not None
+    assert 0 <= box["x"] <= box["x"] + box["width"] <= width
+
+
 def test_a_link_to_the_tiers_page_has_its_filters_and_files(visits: Visits) -> None:
     page = visits.open("/tiers/?range=1h")
     page.wait_for_selector("body[data-ready]")

@@ -2,6 +2,7 @@
 all say exactly what an independent oracle computed. Real model, real processes, real Prometheus.
 """
 
+import csv
 import shutil
 import time
 from collections import Counter
@@ -141,6 +142,25 @@ def test_the_chart_and_the_tiles_are_the_truth(stack: Stack, told: list[Any], to
 
     assert tiles["prompt_tokens"] == total.total()
     assert +Counter({row["origin"]: row["tokens"] for row in tiles["origins"]}) == +total
+
+
+def test_the_read_api_and_the_files_are_the_truth(stack: Stack, told: list[Any], total: Counter[str]) -> None:
+    with closing(logged_in(stack)) as browser:
+
+        def asked(path: str) -> httpx.Response:
+            return browser.get(f"/api/v1/{path}").raise_for_status()
+
+        hits = "series?metric=hit_tokens&range=1h&step=10"
+        stack.wait_until(lambda: asked("totals?range=1h").json()["prompt_tokens"] == total.total(), "recorded", 40)
+        totals, series = asked("totals?range=1h").json(), asked(hits).json()["series"]
+        lines = list(csv.DictReader(asked("charts/tokens.csv?range=1h").text.splitlines()))
+
+    expected = +Counter({tier: total[tier] for tier in TIERS})
+    assert +Counter(totals["hit_tokens"]) == expected
+    assert +Counter({each["tier"]: sum(value or 0 for value in each["values"]) for each in series}) == expected
+    filed = Counter({tier: sum(int(line.get(f"{tier}_hit_tokens") or 0) for line in lines) for tier in TIERS})
+    assert +filed == expected
+    assert sum(int(line["computed_tokens"] or 0) for line in lines) == totals["computed_tokens"] == total["computed"]
 
 
 def test_the_metrics_are_the_truth_under_both_names(stack: Stack, told: list[Any], total: Counter[str]) -> None:
