@@ -5,6 +5,7 @@ Starts are multiples of the step, so that the same bucket is the same on every r
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 
 from dashboard.models import Bucket
 from dashboard.selectors.kept import oldest_starts, retention
@@ -97,6 +98,6 @@ def fit(start: float, end: float, oldest: Mapping[int, int]) -> Period:
 
 def _aligned(start: float, end: float, step: int) -> Period:
     """Whole steps: the end is rounded up (the newest bucket is shown while it fills), the length is kept."""
-    aligned_end = -(-int(end) // step) * step
+    aligned_end = ceil(end / step) * step
     num_steps = max(1, round((end - start) / step))
     return Period(aligned_end - num_steps * step, aligned_end, step)

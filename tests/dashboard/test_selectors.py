@@ -264,6 +264,11 @@ def test_every_period_has_a_bounded_number_of_steps_and_holds_its_end(seconds: i
     assert period.end - period.step_seconds < end <= period.end
 
 
+@pytest.mark.parametrize("second", [0.0, 0.001, 0.9, 1.0, 19.999])
+def test_the_newest_bucket_is_shown_from_its_first_moment_on(second: float) -> None:
+    assert last(3600, now=START + second).end == START + (20 if second else 0)
+
+
 def test_an_old_hour_is_shown_by_the_minute_when_its_seconds_have_expired() -> None:
     Retention.objects.create(ten_seconds_hours=48, minutes_days=14)
     assert between(START - 5 * 86400, START - 5 * 86400 + 3600, now=START).step_seconds == 60
