@@ -42,7 +42,7 @@ class Timed:
 
 
 class _Reading:
-    """A trace that is gone through once."""
+    """A trace that is gone through once, as far as it was when its extent was read."""
 
     def __init__(self, replay: Replay) -> None:
         path = trace_path(replay.file_name)
@@ -54,7 +54,7 @@ class _Reading:
         )
         self.has_times = self._trace.has_times
         self.starts_at = self._trace.starts_at
-        self._timed = self._all()
+        self._timed = islice(self._all(), replay.num_requests)
 
     def next_portion(self) -> list[Timed]:
         """Empty at the end."""

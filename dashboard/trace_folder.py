@@ -77,8 +77,9 @@ def trace_path(name: str) -> Path:
 
 
 def mark_of(path: Path) -> str:
-    """What tells this file from one that takes its place."""
-    return blake2b(repr(_marks(path)).encode(), digest_size=16).hexdigest()
+    """What tells this trace from one that takes its place. A folder that an engine writes to may grow at its end."""
+    mark = [min((child.name for child in path.iterdir()), default="")] if path.is_dir() else _marks(path)
+    return blake2b(repr(mark).encode(), digest_size=16).hexdigest()
 
 
 def take_in(path: Path) -> str:
@@ -103,7 +104,8 @@ def _numbered(name: str, number: int) -> str:
 
 
 def _is_free_for(place: Path, path: Path) -> bool:
-    return not place.exists() or (mark_of(place) == mark_of(path) and not place.is_symlink())
+    is_same = place.exists() and not place.is_symlink() and place.is_dir() == path.is_dir()
+    return not place.exists() or (is_same and _marks(place) == _marks(path))
 
 
 def _copy(path: Path, target: Path) -> None:

@@ -22,7 +22,7 @@ LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 GOING_ON = (Replay.State.WAITING, Replay.State.RUNNING)
 TIERS = tuple(tier for tier in CacheTier.values if tier != CacheTier.UNATTRIBUTED)
 _MAX_UNFINISHED = 50
-_BATCH = 500
+_BATCH = 20
 _LONGEST_WISH = 56  # a source's name has 64 letters
 
 

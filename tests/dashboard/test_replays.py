@@ -15,6 +15,7 @@ from dashboard.services.buckets import add_amounts
 from dashboard.services.integrity import check
 from dashboard.services.replays import cancel, remove, resume
 from dashboard.tasks import replay_due
+from dashboard.trace_folder import folder
 from tests.dashboard.replaying import (
     BLOCK_TOKENS,
     NOW,
@@ -214,6 +215,22 @@ def test_a_file_that_has_changed_is_another_trace() -> None:
     replay = make()
     write_trace(told=requests(seed=9))
     assert "has changed" in run(replay).error
+
+
+def test_what_an_engine_records_may_grow_while_it_is_replayed() -> None:
+    """Its files are read as far as they were; it is another trace once the oldest of them is gone."""
+    recorded = folder() / "recorded-local"
+    recorded.mkdir()
+    write_trace("recorded-local/0001.jsonl", requests(50))
+    replay = make(file_name="recorded-local", tiers=wishes({"gpu": "20"}))
+    replaying.take_turn(replay.pk, clock=Ticking(step=1), seconds=3)
+    later = [{**each, "time": each["time"] + 10_000} for each in requests(20)]
+    write_trace("recorded-local/0002.jsonl", later)
+    assert (run(replay).state, replay.num_done) == ("done", 50)
+    (recorded / "0001.jsonl").rename(recorded / "0003.jsonl")
+    other = make("other", file_name="recorded-local")
+    (recorded / "0002.jsonl").unlink()
+    assert "has changed" in run(other).error
 
 
 def test_a_trace_without_times_lies_one_request_a_second() -> None:
