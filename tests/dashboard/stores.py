@@ -11,7 +11,7 @@ import dj_database_url
 from django.core.management import call_command
 from django.db import connection, connections
 
-from dashboard.models import ApiKey, RequestLog, Retention, Source, TierChange
+from dashboard.models import AlertRule, ApiKey, RequestLog, Retention, Source, TierChange, Webhook
 
 
 @contextmanager
@@ -47,5 +47,5 @@ def empty() -> None:
     with connection.cursor() as cursor:
         for table in ("bucket", "counterstate", "enginerun", "series"):
             cursor.execute(f"DELETE FROM dashboard_{table}")
-    for model in (Source, RequestLog, TierChange, Retention, ApiKey):
+    for model in (Source, RequestLog, TierChange, Retention, ApiKey, AlertRule, Webhook):
         model._base_manager.all().delete()
