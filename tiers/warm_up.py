@@ -43,6 +43,7 @@ def warm_up() -> None:
         books.clear(Tier.GPU)
         books.close()
     _seldom()
+    _copies()
     _reuse_curve()
     log.info("the books' code took %.1f s", time.perf_counter() - started_at)
 
@@ -59,6 +60,12 @@ def _seldom() -> None:
     first.descendants()
     orders.take_notes(*books.tables, 0)
     steps.refill(books.tables.places, np.zeros(2 * len(books.tables.places), np.int64))
+
+
+def _copies() -> None:
+    """Of slabs in bytes, as above, and in words."""
+    pools = [MemoryPool(SlabSpec(8, "uint8", (8,)), 1) for _ in range(2)]
+    pools[0].load_many([(0, 0)], pools[1])
 
 
 def _reuse_curve() -> None:

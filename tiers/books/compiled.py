@@ -47,10 +47,19 @@ ENTRIES: list[Any] = []
 
 def entry(function: F) -> F:
     """A function that Python calls: its code, with that of its parts, is kept between starts."""
+    return _compiled(function)
+
+
+def aside(function: F) -> F:
+    """Its like for threads that move bytes: others run Python meanwhile."""
+    return _compiled(function, nogil=True)
+
+
+def _compiled(function: F, **options: Any) -> F:
     try:
-        compiled = numba.njit(cache=True)(function)
+        compiled = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # nowhere to write to
-        compiled = numba.njit(function)
+        compiled = numba.njit(**options)(function)
     ENTRIES.append(compiled)
     return cast(F, compiled)
 
