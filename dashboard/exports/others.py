@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from dashboard.advising import Choice
 from dashboard.exports.table import Column, Kind, Table
 from dashboard.predicting import Outcome
 from dashboard.selectors.flows import Flow
@@ -34,3 +35,18 @@ def split_table(outcomes: Mapping[str, Outcome]) -> Table:
         for name, outcome in outcomes.items()
     ]
     return Table([Column("origin", Kind.TEXT, [*origins, "computed"]), *shares])
+
+
+def frontier_table(tiers: Sequence[str], choices: Sequence[Choice]) -> Table:
+    """Sizes worth their price, cheapest first."""
+    sizes = [
+        Column(f"{tier}_bytes", Kind.INTEGER, [choice.sizes[place] for choice in choices])
+        for place, tier in enumerate(tiers)
+    ]
+    return Table(
+        [
+            Column("dollars_a_month", Kind.NUMBER, [choice.cost for choice in choices]),
+            Column("ttft_seconds", Kind.NUMBER, [choice.seconds for choice in choices]),
+            *sizes,
+        ]
+    )

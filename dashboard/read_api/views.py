@@ -90,8 +90,8 @@ def series(request: HttpRequest, asked: Query[SeriesAsked]) -> dict[str, Any]:
     openapi_extra={"responses": {200: {"description": "The file, as an attachment.", "content": _FILES}}},
 )
 def chart_file(request: HttpRequest, name: str, kind: str, asked: Query[Span]) -> HttpResponse:
-    """The rows that the page's download has. what-if-* takes a size for each tier, too, like gpu=2GiB."""
-    refuse_unknown(request, Span, also=TIERS)
+    """The rows that the page's download has. what-if-* takes a size for each tier, like gpu=2GiB, or time=p95."""
+    refuse_unknown(request, Span, also=[*TIERS, "time"])
     now = time.time()
     try:
         return file_answer(name, kind, query_of(asked, now), request.GET.dict(), now)

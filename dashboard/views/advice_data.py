@@ -7,13 +7,13 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from dashboard.advising import TIMES, front_of
+from dashboard.advising import TIMES, Front, front_of
 from dashboard.charts.advice import advice_rows, in_words
 from dashboard.charts.what_if import frontier_figure
 from dashboard.charts.what_if_rows import prices_text
 from dashboard.predicting import Predictor
 from dashboard.views.answers import json_view
-from dashboard.views.params import BadParameterError, read_query
+from dashboard.views.params import BadParameterError, Query, read_query
 from dashboard.views.what_if_data import asked
 
 
@@ -23,13 +23,9 @@ def advice_json(request: HttpRequest) -> dict[str, Any]:
     now = time.time()
     params = request.GET.dict()
     budget, seconds = _limit(params, "budget"), _limit(params, "seconds")
-    kind = params.get("time") or "mean"
-    if kind not in TIMES:
-        raise BadParameterError(f"time is “{kind[:40]}”, but it has to be mean or p95.")
-    found = asked(read_query(request.GET, now), now)
-    if text := found.obstacle or _missing(found.predictor):
-        return {"text": text, "choices": [], "figure": None}
-    front = front_of(found.predictor, kind)
+    front = frontier(read_query(request.GET, now), params, now)
+    if isinstance(front, str):
+        return {"text": front, "choices": [], "figure": None}
     return {
         "text": f"{front.num_tried:,} sizes were tried, of tiers that have a price; the others stay as they are.",
         "choices": advice_rows(front, budget=budget, seconds=seconds),
@@ -37,6 +33,15 @@ def advice_json(request: HttpRequest) -> dict[str, Any]:
             [(choice.cost, choice.seconds, in_words(front, choice)) for choice in front.choices], front.marks
         ),
     }
+
+
+def frontier(query: Query, params: Mapping[str, str], now: float) -> Front | str:
+    """The frontier, or the sentence that says why there is none. Raises BadParameterError."""
+    kind = params.get("time") or "mean"
+    if kind not in TIMES:
+        raise BadParameterError(f"time is “{kind[:40]}”, but it has to be mean or p95.")
+    found = asked(query, now)
+    return found.obstacle or _missing(found.predictor) or front_of(found.predictor, kind)
 
 
 def _missing(predictor: Predictor) -> str:

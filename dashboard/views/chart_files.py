@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.exports.others import curve_table, flows_table, split_table
+from dashboard.exports.others import curve_table, flows_table, frontier_table, split_table
 from dashboard.exports.table import Table, as_csv, as_parquet
 from dashboard.selectors.flows import flows_of
 from dashboard.selectors.period import Period
 from dashboard.selectors.tier_costs import tier_costs
+from dashboard.views.advice_data import frontier
 from dashboard.views.answers import refusal
 from dashboard.views.chart_data import period_of
 from dashboard.views.params import BadParameterError, Query, read_query
@@ -38,10 +39,17 @@ def _split(period: Period, query: Query, params: Params, now: float) -> Table:
     return split_table({"measured": predictor.as_measured, "predicted": predictor.predict(sizes)})
 
 
+def _frontier(period: Period, query: Query, params: Params, now: float) -> Table:
+    """Of the mean time to first token, or with time=p95 of the slowest one in twenty."""
+    front = frontier(query, params, now)
+    return frontier_table([], []) if isinstance(front, str) else frontier_table(front.tiers, front.choices)
+
+
 OTHER_CHARTS: dict[str, Callable[[Period, Query, Params, float], Table]] = {
     "flows": _flows,
     "what-if-curve": _curve,
     "what-if-split": _split,
+    "what-if-frontier": _frontier,
 }
 CHARTS = (*TIME_CHARTS, *OTHER_CHARTS)
 _WRITERS = {"csv": as_csv, "parquet": as_parquet}

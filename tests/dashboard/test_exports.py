@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.exports.table import Column, Kind, Table, as_csv, as_parquet
+from dashboard.models import Prices
 from dashboard.services.api_keys import create_read_token
 from dashboard.views.chart_files import CHARTS
 from tests.dashboard.live_engine import publish
@@ -93,6 +94,7 @@ def test_what_nobody_observed_is_an_empty_cell(browser: Client, seeded: SeededEn
 @pytest.mark.parametrize("name", CHARTS)
 def test_every_chart_has_files_of_as_many_rows(browser: Client, name: str) -> None:
     publish("local", gpu={}, cpu={}, disk={})
+    Prices.objects.create(pk=1, gpu_gib_month=500, cpu_gib_month=10, disk_gib_month=1)
     rows = rows_of(browser.get(f"/api/charts/{name}.csv?{period()}").content)
     answer = browser.get(f"/api/charts/{name}.parquet?{period()}")
     assert len(rows) == parquet_of(answer.content).num_rows > 0

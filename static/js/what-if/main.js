@@ -80,7 +80,11 @@ function moved() {
 
 startFilters();
 startHints();
-startDownloads(question);
+startDownloads(() => {
+  const query = question();
+  query.set("time", $("#time").value); // of the frontier
+  return query;
+});
 startLink();
 startFigures();
 startSizes(moved);
