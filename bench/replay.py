@@ -12,6 +12,7 @@ from bench.result import Result, compare
 from tiers import Policy, Tier, WriteMode
 from tiers.replay.config import ReplayConfig, ReplayTier
 from tiers.replay.replayer import Replayer
+from tiers.replay.warm_up import warm_up
 from tiers.traces import TraceRequest, open_trace
 
 TRACE = Path(__file__).parents[2] / "shared" / "traces" / "mooncake_conversation_trace.jsonl.gz"
@@ -30,6 +31,7 @@ CASES = (
 def run() -> Iterable[Result]:
     if not TRACE.exists():
         return
+    warm_up()
     requests = list(open_trace(TRACE))
     for name, sizes, mode, policy in CASES:
         pairs = zip(Tier, sizes, strict=False)
@@ -47,7 +49,6 @@ def run() -> Iterable[Result]:
 
 def _per_second(requests: Sequence[TraceRequest], tiers: tuple[ReplayTier, ...]) -> float:
     """The curve of every capacity is made along with it."""
-    Replayer(ReplayConfig(BLOCK_TOKENS, tiers)).serve(requests[0])  # compiled, or loaded
     replayer = Replayer(ReplayConfig(BLOCK_TOKENS, tiers))
     started_at = time.thread_time()
     for request in requests:
