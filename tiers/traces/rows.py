@@ -43,7 +43,7 @@ def json_object(text: bytes) -> dict[str, Any]:
         raise WrongValueError(f"not JSON ({error}).") from None
     if not isinstance(told, dict):
         raise WrongValueError(f"expected a JSON object, got {type(told).__name__}.")
-    if b"\\ud" in text.lower():
+    if b"\\ud" in text.lower() or b"\xed" in text:  # the latter begins one in bytes, and Korean letters
         _refuse_half_characters(told)
     return told
 
