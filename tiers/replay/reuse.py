@@ -13,6 +13,7 @@ from tiers.whatif.shards import ALL, EXACT, SAMPLED, Found, SampledStack
 from tiers.whatif.shards_buckets import LARGEST_TOKENS, NUM_RECENT, ReuseCounts, capacity_bounds
 
 MAX_BLOCKS = 1 << 20  # 56 MiB
+_MOST_WAITING = 1 << 18  # blocks, however long nobody looks: a day of a trace may be one reading
 
 
 class ReplayReuse:
@@ -28,12 +29,16 @@ class ReplayReuse:
         self._num_unknown = 0
         self._total = 0
         self._waiting: list[tuple[Ints32, Sequence[int]]] = []
+        self._num_waiting = 0
 
     def ask(self, keys: Ints32, tokens: Sequence[int], num_prompt_tokens: int) -> None:
         """A prompt whose first blocks hold so many `tokens`; the other `keys` are what its answer fills."""
         self._waiting.append((keys, tokens))
         self._total += num_prompt_tokens
         self._known[-1] += num_prompt_tokens - sum(tokens)
+        self._num_waiting += len(keys)
+        if self._num_waiting >= _MOST_WAITING:
+            self._book()
 
     def counts(self) -> ReuseCounts:
         """Of all requests until now; the counts only grow, and are `num_prompt_tokens` together."""
@@ -46,7 +51,7 @@ class ReplayReuse:
         assert sum(self.counts().tokens) == self._total, "the reuse curve has not all prompt tokens"
 
     def _book(self) -> None:
-        waiting, self._waiting = self._waiting, []
+        waiting, self._waiting, self._num_waiting = self._waiting, [], 0
         if not waiting:
             return
         keys = np.concatenate([keys for keys, _ in waiting]).view(np.int64)[:, 0].copy()

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from tests.tiers.replay.requests import BLOCK_TOKENS, Request, path, request, requests
 from tests.tiers.rig import SLAB, EndlessMachine, block_bytes
 from tiers import CacheConfig, CacheStats, MemoryPool, Policy, Tier, TierConfig, TieredCache, WriteMode
+from tiers.replay import reuse as replay_reuse
 from tiers.replay.config import MAX_BLOCKS, ReplayConfig, ReplayTier
 from tiers.replay.names import chained
 from tiers.replay.replayer import Replayer
@@ -152,6 +153,26 @@ def test_the_reuse_curve_is_shared_out_to_the_token_where_a_sample_tells_it() ->
         assert sum(reuse.counts().tokens) == total
     assert reuse.counts().sample_rate < 1
     reuse.check()
+
+
+@pytest.mark.parametrize("max_blocks", [16, 1000])
+def test_what_waits_to_be_counted_is_bounded_and_the_counts_are_the_same(
+    max_blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked() -> ReplayReuse:
+        reuse = ReplayReuse(BLOCK_TOKENS, max_blocks=max_blocks)
+        for number in range(200):
+            keys = chained(path(number % 5, 4, number % 3, 3))
+            reuse.ask(keys, [BLOCK_TOKENS] * 6 + [5], 6 * BLOCK_TOKENS + 9)
+            assert reuse._num_waiting == sum(len(keys) for keys, _ in reuse._waiting)
+        return reuse
+
+    at_once = asked()
+    monkeypatch.setattr(replay_reuse, "_MOST_WAITING", 100)
+    bounded = asked()
+    assert bounded._num_waiting < 100 < at_once._num_waiting
+    assert bounded.counts() == at_once.counts()
+    bounded.check()
 
 
 def test_what_does_not_fit_into_gpu_reads_what_is_there_and_leaves_nothing() -> None:
