@@ -207,7 +207,7 @@ class Booking:
         }
 
     def _shown(self, tenant: str) -> str:
-        name = shown(tenant)[:32]
+        name = shown(_readable(tenant))[:32]
         if name not in self._tenants and len(self._tenants) >= MAX_TENANTS:
             return OTHER
         self._tenants.add(name)
@@ -218,3 +218,8 @@ class Booking:
         self._open[self._key(Metric.TENANT_COMPUTED_TOKENS, detail=tenant)] += served.computed_tokens
         for tier, tokens in served.hit_tokens.items():
             self._open[self._key(Metric.TENANT_HIT_TOKENS, str(tier), tenant)] += tokens
+
+
+def _readable(name: str) -> str:
+    """A trace's tenant is anybody's word; no column holds a NUL or half of a character."""
+    return "".join(letter if letter.isprintable() else "?" for letter in name)

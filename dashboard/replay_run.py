@@ -23,10 +23,16 @@ from tiers.replay.config import ReplayConfig, ReplayTier
 from tiers.replay.replayer import Replayer
 from tiers.traces import CountFaults, Trace, TraceRequest, open_trace
 
-PORTION = 200  # requests between two moments at which it may be booked; the same ones however often it is begun
+# Requests between two moments at which it may be booked; the same ones however often it is begun. Of long ones it is
+# fewer, so that a portion takes seconds: a tokenizer reads half a megabyte of text a second. So it is of few that lie
+# days apart: each ten seconds between them are readings of every tier, and a transaction holds them all.
+PORTION = 200
+PORTION_COST = 200_000  # blocks, and tokens of texts
+PORTION_SECONDS = 3_600  # of the trace; a longer pause is not divided
 MAX_SECONDS = 20 * 366 * 86_400
 
 Every = Callable[[int], int]
+Alive = Callable[[], object]
 
 
 class ReplayError(ValueError):
@@ -44,13 +50,18 @@ class Timed:
 class _Reading:
     """A trace that is gone through once, as far as it was when its extent was read."""
 
-    def __init__(self, replay: Replay) -> None:
+    def __init__(self, replay: Replay, while_opening: Alive) -> None:
         path = trace_path(replay.file_name)
         if mark_of(path) != replay.file_mark:
             raise ReplayError(f"{replay.file_name} has changed since this replay was made; begin a new one.")
         self.faults = CountFaults()
         self._trace: Trace = open_trace(
-            path, kind=replay.form, load_tokenizer=load_tokenizer, block_tokens=settings.BLOCK_SIZE, faults=self.faults
+            path,
+            kind=replay.form,
+            load_tokenizer=load_tokenizer,
+            block_tokens=settings.BLOCK_SIZE,
+            faults=self.faults,
+            while_opening=while_opening,
         )
         self.has_times = self._trace.has_times
         self.starts_at = self._trace.starts_at
@@ -58,7 +69,14 @@ class _Reading:
 
     def next_portion(self) -> list[Timed]:
         """Empty at the end."""
-        return list(islice(self._timed, PORTION))
+        portion: list[Timed] = []
+        cost = 0
+        for timed in islice(self._timed, PORTION):
+            portion.append(timed)
+            cost += _cost(timed.request)
+            if cost >= PORTION_COST or timed.second - portion[0].second >= PORTION_SECONDS:
+                break
+        return portion
 
     @property
     def share(self) -> float:
@@ -77,11 +95,16 @@ class _Reading:
             yield Timed(second, request)
 
 
+def _cost(request: TraceRequest) -> int:
+    num_text_tokens = 0 if request.prompt is None else request.num_prompt_tokens + request.num_output_tokens
+    return len(request.block_ids) + len(request.output_block_ids) + num_text_tokens
+
+
 class Scan:
     """The first way through a trace: how long it is, what a block holds, which lines are wrong. Books nothing."""
 
-    def __init__(self, replay: Replay) -> None:
-        self._reading = _Reading(replay)
+    def __init__(self, replay: Replay, while_opening: Alive = lambda: None) -> None:
+        self._reading = _Reading(replay, while_opening)
         self._replay = replay
         self._num_requests = self._seconds = self._block_tokens = 0
         self.is_over = False
@@ -132,13 +155,13 @@ class Scan:
 class Run:
     """From the first request on. `num_done` of them went through the tiers."""
 
-    def __init__(self, replay: Replay, every: Every) -> None:
+    def __init__(self, replay: Replay, every: Every, while_opening: Alive = lambda: None) -> None:
         extent = replay.extent
         assert replay.starts_at is not None
         config = config_of(replay.tiers, extent["blocks"], extent["block_tokens"])
         self.num_done = 0
         self.is_over = False
-        self._reading = _Reading(replay)
+        self._reading = _Reading(replay, while_opening)
         self._starts_at = replay.starts_at
         self._replayer = Replayer(config)
         self.booking = Booking(

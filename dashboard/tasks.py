@@ -3,6 +3,7 @@
 The engine's own tasks are in engine_tasks.py. Every task may run twice or be lost: sources are claimed, expiry resumes.
 """
 
+import threading
 from datetime import timedelta
 from typing import Any
 
@@ -19,10 +20,13 @@ from dashboard.services import (
     logins,
     recording,
     replaying,
+    replays,
     retention,
     sources,
     webhooks,
 )
+
+_replaying = threading.Lock()
 
 
 @shared_task(name="dashboard.tasks.record_due", queue="default", expires=5)
@@ -72,10 +76,18 @@ def tell_webhooks() -> int:
 
 @shared_task(name="dashboard.tasks.replay_due", queue="default", expires=10)
 def replay_due() -> bool:
-    """Goes on with the oldest replay that nobody else is on, for some seconds; whether there was one."""
-    replaying.let_go_of_ended()
-    trace_folder.remove_old_parts((timezone.now() - timedelta(days=1)).timestamp())
-    return any(replaying.take_turn(pk, clock=timezone.now) for pk in replaying.unfinished_ids(timezone.now()))
+    """Goes on with the oldest replay that nobody else is on, for some seconds; whether there was one.
+
+    One of a worker's threads at a time: a turn may take minutes, and the others have to be there for scrapes.
+    """
+    if not _replaying.acquire(blocking=False):
+        return False
+    try:
+        replaying.let_go_of_ended()
+        trace_folder.remove_old_parts((timezone.now() - timedelta(days=1)).timestamp())
+        return any(replaying.take_turn(pk, clock=timezone.now) for pk in replaying.unfinished_ids(timezone.now()))
+    finally:
+        _replaying.release()
 
 
 @shared_task(name="dashboard.tasks.record_source", queue="default", expires=10)
@@ -107,7 +119,8 @@ def record_once_more(sender: Any, **kwargs: Any) -> None:
 
 @shared_task(name="dashboard.tasks.expire", queue="default", expires=300)
 def expire() -> None:
-    """Deletes what is older than the retention says, and sessions that are over."""
+    """Deletes what is too old by the retention, sessions that are over, and what is left of removed replays."""
     retention.expire(now=timezone.now())
     logins.expire(now=timezone.now())
     alerts.expire(now=timezone.now())
+    replays.remove_leftovers()

@@ -14,7 +14,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING
 
 import redis
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, DataError, transaction
 from django.db.models import Q, QuerySet
 
 from dashboard import valkey
@@ -39,6 +39,7 @@ CLAIM_SECONDS = 120  # longer than a portion of the largest requests can take
 KEPT_SECONDS = 60  # a worker that has it in memory is waited for, in case it lives
 _COMMIT_SECONDS = 0.5
 _DAY = 86_400
+_AHEAD_SECONDS = 60  # of another machine's clock
 _OWN_ERROR = "It was ended by an error of Tierscope's own, which the worker's log tells."
 
 WORKER = f"{os.getpid()}-{token_hex(8)}"
@@ -63,7 +64,9 @@ def take_turn(replay_id: int, *, clock: Clock, seconds: float = TURN_SECONDS, wo
         _fail(replay, clock(), str(error))
     except _LostError:
         pass
-    except DatabaseError:  # the next turn begins with what is booked
+    except DatabaseError as error:  # the next turn begins with what is booked
+        if isinstance(error, DataError):  # and would meet again what no column holds
+            _fail(replay, clock(), _OWN_ERROR)
         raise
     except Exception:
         _fail(replay, clock(), _OWN_ERROR)
@@ -109,7 +112,7 @@ class _Turn:
         from dashboard.replay_run import Scan
 
         held = _held.pop(self._replay.pk, None)
-        scan = held if isinstance(held, Scan) else Scan(self._replay)
+        scan = held if isinstance(held, Scan) else Scan(self._replay, self._renew)
         with _kept(self._replay, scan):
             while not scan.is_over and self._has_time:
                 scan.step()
@@ -122,7 +125,7 @@ class _Turn:
     def _know(self, scan: "Scan") -> None:
         replay = self._replay
         replay.extent = scan.extent()
-        replay.starts_at = _starts_at(replay, scan.starts_at)
+        replay.starts_at = _starts_at(replay, scan.starts_at, self._clock())
         replay.num_problems, replay.problems = scan.faults.count, scan.faults.sentences
         names = ("extent", "starts_at", "num_problems", "problems")
         self._update(read_share=1.0, **{name: getattr(replay, name) for name in names})
@@ -132,7 +135,9 @@ class _Turn:
 
         replay = self._replay
         held = _held.pop(replay.pk, None)
-        run = held if isinstance(held, Run) and held.num_done == replay.num_done else Run(replay, _every(replay))
+        run = held if isinstance(held, Run) and held.num_done == replay.num_done else None
+        if run is None:
+            run = Run(replay, _every(replay), self._renew)
         with _kept(replay, run):
             if not replay.num_done:
                 self._make_series(run)
@@ -192,7 +197,7 @@ class _Turn:
         self._renewed_at = now
 
     def _renew(self) -> None:
-        """Now and then, where nothing is booked meanwhile."""
+        """Now and then, where nothing is booked meanwhile: a trace is opened, or gone through again."""
         if self._clock() - self._renewed_at > timedelta(seconds=KEPT_SECONDS / 6):
             self._update()
 
@@ -237,7 +242,7 @@ def _kept(replay: Replay, held: "Scan | Run") -> Iterator[None]:
         _held[replay.pk] = held
 
 
-def _starts_at(replay: Replay, told: float | None) -> int:
+def _starts_at(replay: Replay, told: float | None, now: datetime) -> int:
     """As it was wished, as the trace has `told`, or so that it ends now, on a whole minute. Raises ValueError."""
     if replay.wished_start_at is not None:
         starts_at = int(replay.wished_start_at)
@@ -249,6 +254,8 @@ def _starts_at(replay: Replay, told: float | None) -> int:
     if replay.keeps_times:
         if told is None:
             raise ValueError("The trace tells no dates, only times from its own beginning; choose when it is to start.")
+        if told + replay.extent["seconds"] > now.timestamp() + _AHEAD_SECONDS:
+            raise ValueError("The trace's own times lie in the future; choose when it is to start.")
         return int(told)
     return (int(replay.created_at.timestamp()) - int(replay.extent["seconds"]) - 1) // 60 * 60
 

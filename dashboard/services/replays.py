@@ -102,6 +102,16 @@ def remove(replay: Replay) -> None:
     """With its series; whoever is on it notices when it wants to book. The trace's file stays."""
     source_id = replay.source_id
     Replay.objects.filter(pk=replay.pk).delete()
+    _remove_series(source_id)
+
+
+def remove_leftovers() -> None:
+    """Series of replays whose removal was broken off: no page shows them, and they keep the name."""
+    for source_id in Source.objects.filter(kind=Source.Kind.REPLAY, replay=None).values_list("pk", flat=True):
+        _remove_series(source_id)
+
+
+def _remove_series(source_id: int) -> None:
     ids = list(Series.objects.filter(source_id=source_id).values_list("pk", flat=True))
     for start in range(0, len(ids), _BATCH):  # in portions, so that no writer waits for long
         with transaction.atomic():

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.db import DataError
 
-from dashboard import replay_run
+from dashboard import replay_run, tasks
 from dashboard.models import Bucket, Replay, Series, Source, TierSetting
 from dashboard.services import replaying
 from dashboard.services.buckets import add_amounts
 from dashboard.services.integrity import check
-from dashboard.services.replays import cancel, remove, resume
+from dashboard.services.replays import cancel, remove, remove_leftovers, resume
 from dashboard.tasks import replay_due
 from dashboard.trace_folder import folder
 from tests.dashboard.replaying import (
@@ -259,6 +260,103 @@ def test_sizes_in_bytes_and_tokens_are_blocks_of_the_trace() -> None:
 def test_a_trace_that_would_end_in_the_future_is_refused() -> None:
     write_trace()
     assert "would end in the future" in run(make(starts_at=int(NOW.timestamp()) - 60)).error
+
+
+def test_times_of_the_trace_that_lie_in_the_future_are_refused() -> None:
+    at = int(NOW.timestamp()) + 400 * 86_400
+    write_trace(told=[{**each, "time": at + each["time"]} for each in requests()])
+    replay = run(make(keeps_times=True))
+    assert "lie in the future" in replay.error
+    assert not buckets(replay)
+
+
+@pytest.mark.parametrize("limit", ["PORTION_COST", "PORTION_SECONDS"])
+def test_long_requests_and_rare_ones_come_in_small_portions(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a claim outlasts each, and nobody else begins the same anew; and no transaction is large."""
+    write_trace()
+    undisturbed = run(make("undisturbed"))
+    monkeypatch.setattr(replay_run, limit, 20)
+    scan = replay_run.Scan(make("scanned"))
+    scan.step()
+    assert 0 < scan._num_requests < 30
+    scan.close()
+    replay = run(make("in-portions"))
+    assert (replay.state, replay.counts) == ("done", undisturbed.counts)
+
+
+@pytest.mark.parametrize("step", ["_scan", "_run"])
+def test_one_that_takes_long_to_open_stays_claimed_and_ends_when_it_is_cancelled(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_trace()
+    replay, clock = make(), Ticking()
+    while step == "_run" and not replay.extent:
+        replaying.take_turn(replay.pk, clock=clock, seconds=0.5)
+        replay.refresh_from_db()
+    forget()
+    opened = replay_run.open_trace
+    seen: list[list[int]] = []
+
+    def slowly(*args: Any, while_opening: Any, **told: Any) -> Any:
+        for _ in range(20):
+            clock.now += timedelta(seconds=replaying.CLAIM_SECONDS / 4)
+            while_opening()
+            seen.append(replaying.unfinished_ids(clock.now, replaying.WORKER))
+        cancel(replay, now=clock.now)
+        clock.now += timedelta(seconds=replaying.CLAIM_SECONDS / 4)
+        while_opening()
+        return opened(*args, **told)
+
+    monkeypatch.setattr(replay_run, "open_trace", slowly)
+    assert replaying.take_turn(replay.pk, clock=clock)
+    assert seen == [[]] * 20
+    replay.refresh_from_db()
+    assert replay.state == "cancelled"
+    assert not replaying._held
+
+
+def test_numbers_that_no_column_holds_end_it_and_keep_no_other_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_trace()
+    first, second = make("first"), make("second")
+
+    def too_large(amounts: Any, oldest: Any) -> None:
+        raise DataError("integer out of range")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(replaying, "add_amounts", too_large)
+        with pytest.raises(DataError):
+            run(first)
+    first.refresh_from_db()
+    assert (first.state, buckets(first)) == ("failed", set())
+    assert replaying.unfinished_ids(NOW + timedelta(minutes=10)) == [second.pk]
+
+
+def test_tenants_that_cannot_be_written_are_made_readable() -> None:
+    write_trace(told=[{**each, "tenant": "a\0b\n"} for each in requests(20)])
+    replay = run(make())
+    assert replay.state == "done"
+    told = Series.objects.filter(source=replay.source_id, metric="tenant_prompt_tokens")
+    assert list(told.values_list("detail", flat=True)) == ["a?b?"]
+
+
+def test_a_removal_that_was_broken_off_is_ended_later() -> None:
+    write_trace()
+    kept, removed = run(make("kept")), run(make("removed"))
+    Replay.objects.filter(pk=removed.pk).delete()
+    remove_leftovers()
+    assert list(Source.objects.values_list("name", flat=True)) == ["kept"]
+    assert not Series.objects.filter(engine="removed").exists()
+    assert buckets(kept)
+
+
+def test_one_thread_of_a_worker_replays_at_a_time() -> None:
+    write_trace()
+    replay = make()
+    with tasks._replaying:
+        assert not replay_due()
+    assert replay_due()
+    replay.refresh_from_db()
+    assert replay.state == "done"
 
 
 @pytest.mark.parametrize("mode", TierSetting.WriteMode.values)

@@ -1,5 +1,6 @@
 """How much of a trace is read before it is refused, and the meter that counts. Knows nothing about what is read."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tiers.traces.request import TraceError
@@ -19,10 +20,16 @@ class TraceLimits:
 
 
 class Meter:
-    """What was read so far, and how far that is: by packed bytes, or by rows where they had to be sorted first."""
+    """What was read so far, and how far that is: by packed bytes, or by rows where they had to be sorted first.
 
-    def __init__(self, limits: TraceLimits, num_packed_bytes: int) -> None:
+    `on_read` is called every hundred kilobytes; what it raises ends the reading.
+    """
+
+    def __init__(
+        self, limits: TraceLimits, num_packed_bytes: int, on_read: Callable[[], object] = lambda: None
+    ) -> None:
         self.limits = limits
+        self.on_read = on_read
         self._num_packed, self._num_packed_read = num_packed_bytes, 0
         self._num_rows = self._num_rows_read = 0
         self._num_unpacked = self._num_requests = self._num_accesses = self._num_files = 0
@@ -52,6 +59,7 @@ class Meter:
         self._num_unpacked += num_bytes
         if self._num_unpacked > self.limits.max_bytes:
             raise TraceError(f"{name}: more than {self.limits.max_bytes:,} unpacked bytes; cut the trace.")
+        self.on_read()
 
     def request(self, where: str, num_accesses: int) -> None:
         self._num_requests += 1

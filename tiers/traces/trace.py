@@ -3,7 +3,7 @@
 Knows nothing about what requests are read for.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
@@ -73,10 +73,13 @@ def open_trace(
     block_tokens: int = 16,
     faults: Faults | None = None,
     limits: TraceLimits | None = None,
+    while_opening: Callable[[], object] = lambda: None,
 ) -> Trace:
     """`path` is a file, a folder or a pattern. `load_tokenizer` and `block_tokens` are for traces with text.
 
-    Wrong lines end the reading, where `faults` are not given. Raises TraceError, or OSError where nothing can be read.
+    `while_opening` is called now and then until the first request is there, which takes minutes where many lines have
+    to be sorted; what it raises ends that. Wrong lines end the reading, where `faults` are not given. Raises
+    TraceError, or OSError where nothing can be read.
     """
     limits, faults = limits or TraceLimits(), faults or RefuseFaults()
     paths = paths_of(path)
@@ -90,8 +93,10 @@ def open_trace(
         raise
     except ValueError as error:
         raise TraceError(f"{path}: {error}") from None
-    meter = Meter(limits, sum(each.stat().st_size for each in paths))
-    return Trace(form, _rows(paths, form, _has_times(first_lines, form), faults, meter), read, faults, meter)
+    meter = Meter(limits, sum(each.stat().st_size for each in paths), while_opening)
+    trace = Trace(form, _rows(paths, form, _has_times(first_lines, form), faults, meter), read, faults, meter)
+    meter.on_read = lambda: None
+    return trace
 
 
 def _first_lines(path: Path, limits: TraceLimits) -> list[Line]:

@@ -209,3 +209,22 @@ def test_a_header_that_claims_gigabytes_is_refused(tmp_path: Path) -> None:
     path.write_bytes(info.tobuf() + bytes(2 << 20) + path.read_bytes())
     with pytest.raises(TraceError, match="a header of more than 1,048,576 bytes"):
         read(path)
+
+
+def test_whoever_waits_for_a_trace_to_be_sorted_is_called_and_may_end_it(tmp_path: Path) -> None:
+    path = archive(tmp_path / "logs.tar", "w", ("1.jsonl", line(1, "a" * 1000) * 1000))
+    calls = 0
+
+    def ends_at_the_third() -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        open_trace(path, while_opening=ends_at_the_third)
+    calls = 3
+    with open_trace(path, while_opening=ends_at_the_third) as trace:
+        called = calls
+        assert sum(1 for _ in trace) == 1000
+    assert calls == called > 5
