@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import count
 from pathlib import Path
+from stat import S_ISREG
 
 from django.conf import settings
 
@@ -21,6 +22,7 @@ from dashboard.sizes import format_size
 MAX_FILE_BYTES = 1 << 30
 MAX_FOLDER_BYTES = 8 << 30
 MAX_NAME = 120
+_LONGEST_WISH = MAX_NAME - 8  # a number may be put behind it
 PART = ".part"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -60,8 +62,17 @@ def _is_trace(path: Path) -> bool:
 
 def _marks(path: Path) -> list[tuple[int, int]]:
     """Size and time of the file, or of each file in the folder, by name."""
-    files = sorted(child for child in path.iterdir() if child.is_file()) if path.is_dir() else [path]
-    return [(found.st_size, found.st_mtime_ns) for found in (file.stat() for file in files)]
+    found = map(_looked_at, sorted(path.iterdir()) if path.is_dir() else [path])
+    return [(each.st_size, each.st_mtime_ns) for each in found if each is not None]
+
+
+def _looked_at(path: Path) -> os.stat_result | None:
+    """Once: an engine that records there may remove its oldest file at any moment. None for what is no file."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found if S_ISREG(found.st_mode) else None
 
 
 def size_in_words(file: TraceFile) -> str:
@@ -91,7 +102,7 @@ def take_in(path: Path) -> str:
         raise TraceFileError(f"{path} is no file and no folder.")
     if path.resolve().parent == folder().resolve():
         return trace_path(path.name).name
-    wish = re.sub(r"[^A-Za-z0-9._-]+", "-", path.name).lstrip(".-_")[-MAX_NAME:] or "trace"
+    wish = re.sub(r"[^A-Za-z0-9._-]+", "-", path.name)[-_LONGEST_WISH:].lstrip(".-_") or "trace"
     target = next(place for number in count(1) if _is_free_for(place := folder() / _numbered(wish, number), path))
     if not target.exists():
         _copy(path, target)
@@ -153,12 +164,20 @@ def add_piece(name: str, offset: int, piece: bytes, *, is_last: bool) -> int:
             f"A trace may have {MAX_FILE_BYTES >> 20:,} MiB, and all of them {MAX_FOLDER_BYTES >> 30} GiB: pack it "
             "with gzip, or remove another."
         )
-    flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if offset else os.O_TRUNC)
-    with os.fdopen(os.open(part, flags | os.O_NOFOLLOW, 0o600), "ab" if offset else "wb") as file:
-        file.write(piece)
-    if is_last:
-        part.rename(folder() / name)
+    try:
+        _append(part, piece, is_first=not offset)
+        if is_last:
+            part.rename(folder() / name)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise TraceFileError(f"“{name}” cannot be stored: {error.strerror or error}.") from None
     return there + len(piece)
+
+
+def _append(part: Path, piece: bytes, *, is_first: bool) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if is_first else os.O_APPEND)
+    with os.fdopen(os.open(part, flags | os.O_NOFOLLOW, 0o600), "wb" if is_first else "ab") as file:
+        file.write(piece)
 
 
 def remove(name: str) -> None:
@@ -179,7 +198,7 @@ def remove_old_parts(before: float) -> None:
 
 
 def _used_bytes() -> int:
-    return sum(path.stat().st_size for path in folder().rglob("*") if path.is_file())
+    return sum(found.st_size for found in map(_looked_at, folder().rglob("*")) if found is not None)
 
 
 def _is_name(name: str) -> bool:

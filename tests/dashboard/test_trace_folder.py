@@ -1,5 +1,6 @@
 """The folder of traces: nothing outside of it is ever opened, what is in it is its owner's alone, and it is bounded."""
 
+import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,19 @@ def test_a_trace_and_the_folder_have_limits(monkeypatch: pytest.MonkeyPatch) -> 
         add_piece("b", 0, b"12345678", is_last=True)
 
 
+def test_a_disk_that_is_full_is_told_in_a_sentence_and_the_upload_begins_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(*args: Any, **kwargs: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(trace_folder, "_append", full)
+        with pytest.raises(TraceFileError, match="cannot be stored: No space left"):
+            add_piece("week.jsonl", 0, b"abc", is_last=False)
+    assert add_piece("week.jsonl", 0, b"abc", is_last=True) == 3
+
+
 def test_uploads_that_nobody_went_on_with_go_after_a_day() -> None:
     add_piece("old", 0, b"1", is_last=False)
     add_piece("new", 0, b"1", is_last=False)
@@ -103,6 +117,34 @@ def test_a_folder_of_logs_is_a_trace_too(home: Path) -> None:
     assert (trace_path("logs") / "1.jsonl").stat().st_mode & 0o777 == 0o600
     remove("logs")
     assert trace_files() == []
+
+
+def test_a_file_that_goes_meanwhile_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder() / "recorded-local").mkdir()
+    for name in ("1.jsonl", "2.jsonl"):
+        (folder() / "recorded-local" / name).write_text("abc")
+    seen, stat = 0, Path.stat
+
+    def goes(path: Path, **told: Any) -> os.stat_result:
+        nonlocal seen
+        seen += path.name == "1.jsonl"
+        if seen > 1:
+            raise FileNotFoundError(path)
+        return stat(path, **told)
+
+    monkeypatch.setattr(Path, "stat", goes)
+    assert [each.num_bytes for each in trace_files()] == [6]
+
+
+def test_a_long_name_is_cut_to_one_that_can_be_asked_for(home: Path) -> None:
+    for number in range(2):
+        (home / str(number)).mkdir()
+        path = home / str(number) / f"a{'-' * 130}week.jsonl"
+        path.write_text("x" * (number + 1))
+        assert trace_path(take_in(path)).read_text() == "x" * (number + 1)
+    path = home / f"{'x' * 200}.jsonl"
+    path.write_text("y")
+    assert trace_path(take_in(path)).read_text() == "y"
 
 
 def test_another_file_has_another_mark() -> None:
