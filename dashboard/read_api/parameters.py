@@ -101,6 +101,9 @@ def wanted_of(asked: SeriesAsked, query: Query) -> Wanted:
         raise bad(f"There is no metric “{asked.metric[:_SHOWN]}”; there are {', '.join(METRIC_FACTS)}.", "metric")
     if asked.tenant is not None and not facts.is_by_tenant:
         raise bad(f"{asked.metric} is not told by tenant; tenant_prompt_tokens and its like are.", "tenant")
+    for name in ("tier", "tenant", "detail"):
+        if not (getattr(asked, name) or "").isprintable():
+            raise bad(f"{name} has to be printable characters.", name)
     if asked.tenant is not None and asked.detail is not None:
         raise bad("tenant and detail are the same for this metric; give one.", "detail")
     return Wanted(
