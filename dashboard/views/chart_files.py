@@ -16,7 +16,7 @@ from dashboard.views.answers import refusal
 from dashboard.views.chart_data import period_of
 from dashboard.views.params import BadParameterError, Query, read_query
 from dashboard.views.time_charts import TIME_CHARTS
-from dashboard.views.what_if_data import asked, read_sizes
+from dashboard.views.what_if_data import asked, check_known, read_sizes
 
 Params = Mapping[str, str]
 
@@ -34,6 +34,7 @@ def _split(period: Period, query: Query, params: Params, now: float) -> Table:
     """As it was measured, and as it is predicted for the sizes in the address, today's where it has none."""
     predictor = (found := asked(query, now)).predictor
     sizes = read_sizes(params, predictor.tiers)
+    check_known(predictor, sizes)
     if found.obstacle:
         return split_table({})
     return split_table({"measured": predictor.as_measured, "predicted": predictor.predict(sizes)})

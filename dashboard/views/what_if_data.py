@@ -49,7 +49,7 @@ def what_if_json(request: HttpRequest) -> dict[str, Any]:
     found = asked(query, now)
     predictor = found.predictor
     sizes = read_sizes(request.GET.dict(), predictor.tiers)
-    _check_known(predictor, sizes)
+    check_known(predictor, sizes)
     told = {} if found.obstacle else _prediction(found, sizes)
     return {
         "engine": found.engine,
@@ -60,7 +60,7 @@ def what_if_json(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def _check_known(predictor: Predictor, sizes: Mapping[str, int]) -> None:
+def check_known(predictor: Predictor, sizes: Mapping[str, int]) -> None:
     """Raises BadParameterError for a size of which an estimate knows nothing."""
     largest = predictor.measured.curve.known_up_to
     for tier in predictor.tiers if largest is not None else ():

@@ -213,6 +213,13 @@ def test_nothing_is_said_of_a_larger_cache_than_a_watched_one_is(browser: Client
     )
 
 
+def test_nothing_is_said_of_it_in_the_file_either(browser: Client) -> None:
+    watched_vllm(4_000)
+    address = "/api/charts/what-if-split.csv"
+    assert browser.get(f"{address}?range=1h&engine=gpu-7/0&gpu=64 GB").status_code == 200
+    assert "nothing tells" in refused(browser, "?range=1h&engine=gpu-7/0&gpu=256 GB", address)
+
+
 def test_few_waits_tell_nothing(browser: Client) -> None:
     watched_vllm(100)
     assert "--kv-cache-metrics" in get(browser, "?range=1h&engine=gpu-7/0")["obstacle"]
