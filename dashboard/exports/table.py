@@ -1,7 +1,6 @@
 """A table of named columns, as CSV (RFC 4180) or as Parquet. Knows nothing about what is in it.
 
-What was not observed is an empty cell, or a null. Texts are names of tiers and tenants, whose letters no spreadsheet
-takes for a formula.
+What was not observed is an empty cell, or a null. A replayed trace's tenants have names that anybody may have chosen.
 """
 
 import csv
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 Cell = int | float | str | None
 
 
@@ -38,10 +38,13 @@ class Table:
 
 
 def as_csv(table: Table) -> bytes:
-    """The names, then a line a row; times in UTC as 2026-01-31T12:00:00Z. Numbers read back as the same numbers."""
+    """The names, then a line a row; times in UTC as 2026-01-31T12:00:00Z. Numbers read back as the same numbers.
+
+    A text that a spreadsheet would take for a formula has an apostrophe before it.
+    """
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow([column.name for column in table.columns])
+    writer.writerow([_plain(column.name) for column in table.columns])
     writer.writerows(zip(*(_texts(column) for column in table.columns), strict=True))
     return text.getvalue().encode()
 
@@ -52,7 +55,13 @@ def _texts(column: Column) -> Sequence[Cell]:
             None if cell is None else f"{datetime.fromtimestamp(int(cell), UTC):%Y-%m-%dT%H:%M:%SZ}"
             for cell in column.cells
         ]
+    if column.kind is Kind.TEXT:
+        return [_plain(cell) if isinstance(cell, str) else cell for cell in column.cells]
     return column.cells
+
+
+def _plain(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def as_parquet(table: Table) -> bytes:

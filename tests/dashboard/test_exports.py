@@ -158,6 +158,11 @@ def _read(rows: list[dict[str, str]], name: str, read: Any) -> Iterator[Any]:
     return (read(row[name]) if row[name] else None for row in rows)
 
 
+def test_no_text_is_a_formula_to_a_spreadsheet() -> None:
+    table = Table([Column("=1+2_tokens", Kind.TEXT, ["@a", "gpu", None]), Column("n", Kind.INTEGER, [-1, 2, 3])])
+    assert as_csv(table).decode().splitlines() == ["'=1+2_tokens,n", "'@a,-1", "gpu,2", ",3"]
+
+
 def test_columns_of_different_lengths_are_no_table() -> None:
     with pytest.raises(ValueError, match="different lengths"):
         Table([Column("a", Kind.INTEGER, [1]), Column("b", Kind.INTEGER, [])])
