@@ -48,7 +48,7 @@ def tell_due(clock: Callable[[], datetime], send: Send = send) -> int:
     num_told, ends_at = 0, clock() + TURN
     progress = True
     while progress and clock() < ends_at:
-        told = [_tell(notice, clock, send) for notice in _first_of_each()]
+        told = [_tell(notice, clock, send) for notice in _first_of_each() if clock() < ends_at]
         num_told, progress = num_told + sum(told), any(told)
     return num_told
 

@@ -276,6 +276,26 @@ def test_one_webhook_that_is_down_does_not_keep_another_from_being_told(source: 
     assert told == ["chat"]
 
 
+def test_many_slow_webhooks_end_a_turn_and_the_next_goes_on_with_the_others(source: Source, webhook: Webhook) -> None:
+    for number in range(5):
+        Webhook.objects.create(name=f"slow-{number}", url="http://slow.invalid/")
+    now = at(5)
+    asked: list[str] = []
+
+    def send(to: Webhook, payload: Mapping[str, Any]) -> None:
+        nonlocal now
+        now += timedelta(seconds=10)
+        asked.append(to.name)
+        raise ScrapeError("it did not answer within 10 s.")
+
+    evaluate(at(0))
+    evaluate(now)
+    assert tell_due(lambda: now, send) == 0
+    assert len(asked) == 3
+    tell_due(lambda: now, send)
+    assert len(set(asked)) == 5
+
+
 def test_what_could_not_be_told_for_a_day_is_dropped(source: Source, webhook: Webhook) -> None:
     sender = Sender()
     evaluate(at(0))
