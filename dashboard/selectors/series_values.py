@@ -11,6 +11,7 @@ from dashboard.selectors.store import Metric, Names, grouped, names_of, series_o
 COLUMNS = ("engine", "model_name", "cache_tier", "detail")
 _OBSERVED_BY = ("engine", "model_name")
 MAX_VALUES = 200_000  # 1.5 MB of JSON
+MAX_READ = 1_000_000  # of single engines, where their means have to be known to add them up: 200 MB
 
 Slots = Mapping[int, int]
 
@@ -50,6 +51,11 @@ def series_values(wanted: Wanted, period: Period) -> list[Values]:
             "ask for a longer step, a shorter period, one engine, or less apart in “by”."
         )
     if METRIC_FACTS[wanted.metric].is_gauge:
+        if len(names) * num_steps > MAX_READ:
+            raise TooMuchError(
+                f"A mean is of each engine first: {len(names):,} gauges of {num_steps:,} steps are more than "
+                f"{MAX_READ:,}, the most that is read; ask for a longer step, a shorter period or one engine."
+            )
         found = _means(names, period)
         return [_filled(wanted, key, found[key], found[key], num_steps) for key in keys]
     found, seen = _sums(names, period), _observed(wanted, period)

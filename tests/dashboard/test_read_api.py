@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from dashboard.models import Bucket, ReadToken, Retention, Series, Source, TierChange, TierSetting
+from dashboard.selectors import series_values
 from dashboard.selectors.metric_facts import METRIC_FACTS
 from dashboard.services.api_keys import create_api_key, create_read_token, find_read_token
 from tests.dashboard.live_engine import GIB, publish
@@ -235,6 +236,16 @@ def test_buckets_that_are_not_kept_any_more_are_refused_with_what_is(program: Pr
     said = program.refusal(f"series?metric=prompt_tokens&from={start}&to={end}&step=10")
     assert said.startswith("Buckets of 10 s are kept since 20")
     assert said.endswith("Z only; ask for a step that is a multiple of 60 s.")
+
+
+@pytest.mark.usefixtures("seeded")
+def test_gauges_that_are_summed_are_bounded_by_what_has_to_be_read(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(series_values, "MAX_READ", 50)
+    said = program.refusal("series?metric=resident_tokens&by=&range=15m")
+    assert said.startswith("A mean is of each engine first: ")
+    assert program.json("series?metric=resident_tokens&by=&range=5m&step=60")["series"]
 
 
 def test_more_values_than_one_answer_holds_are_refused(program: Program, now: float) -> None:
