@@ -57,7 +57,10 @@ def _estimate(period: Period, engine: str, model_name: str | None, readings: Rea
     """Of an engine that does not count its reuse by capacity, but tells how long blocks waited for it."""
     size = round(readings.get("gpu", {}).get(Series.Metric.CAPACITY_TOKENS, 0))
     waits = waits_of(period, engine=engine, model_name=model_name, capacity_tokens=size)
-    return None if waits is None else estimated(waits)
+    try:
+        return None if waits is None else estimated(waits)
+    except ValueError:  # more hits than prompt tokens, or evictions after no time: no cache does that
+        return None
 
 
 def default_engine(alive: Fleet) -> str:

@@ -174,13 +174,13 @@ def test_a_watched_engine_without_a_curve_is_told_what_to_switch_on(browser: Cli
     assert told["obstacle"].count(".") <= 3
 
 
-def watched_vllm(num_gaps: int) -> None:
+def watched_vllm(num_gaps: int, hit_tokens: int = 500_000) -> None:
     """A cache of 100,000 tokens, 128 GB, that evicts after 100 s and hits half of the tokens; half of those at once."""
     engine = SeededEngine(engine="gpu-7/0", source_name="gpu-7")
     Source.objects.create(name="gpu-7", kind="vllm", url="http://gpu-7:8000/metrics")
     at = time.time() - 60
     engine.add(at, "prompt_tokens", 1_000_000)
-    engine.add(at, "hit_tokens", 500_000, tier="gpu")
+    engine.add(at, "hit_tokens", hit_tokens, tier="gpu")
     for metric, size in (("capacity_tokens", 100_000), ("capacity_bytes", 128 * 10**9)):
         engine.add(at, metric, size, tier="gpu")
     engine.add(at, "idle_blocks", 1_000, tier="gpu")
@@ -222,6 +222,11 @@ def test_nothing_is_said_of_it_in_the_file_either(browser: Client) -> None:
 
 def test_few_waits_tell_nothing(browser: Client) -> None:
     watched_vllm(100)
+    assert "--kv-cache-metrics" in get(browser, "?range=1h&engine=gpu-7/0")["obstacle"]
+
+
+def test_counts_that_cannot_be_tell_nothing(browser: Client) -> None:
+    watched_vllm(4_000, hit_tokens=1_000_001)
     assert "--kv-cache-metrics" in get(browser, "?range=1h&engine=gpu-7/0")["obstacle"]
 
 
