@@ -46,8 +46,12 @@ def folder() -> Path:
 
 
 def trace_files() -> list[TraceFile]:
-    """Those with a name that may be asked for, sorted."""
-    return [TraceFile(path.name, sum(size for size, _ in _marks(path))) for path in sorted(_traces())]
+    """Those with a name that may be asked for, sorted; without folders that this process may not look into."""
+    found = []
+    for path in sorted(_traces()):
+        with suppress(PermissionError):
+            found.append(TraceFile(path.name, sum(size for size, _ in _marks(path))))
+    return found
 
 
 def _traces() -> Iterator[Path]:
@@ -181,12 +185,15 @@ def _append(part: Path, piece: bytes, *, is_first: bool) -> None:
 
 
 def remove(name: str) -> None:
-    """Raises TraceFileError where there is none."""
+    """Raises TraceFileError where there is none, or where it stays."""
     path = trace_path(name)
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
+    try:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    except OSError as error:  # another's file, or an engine that records there just then
+        raise TraceFileError(f"“{name}” cannot be removed: {error.strerror or error}.") from None
 
 
 def remove_old_parts(before: float) -> None:

@@ -119,6 +119,28 @@ def test_a_folder_of_logs_is_a_trace_too(home: Path) -> None:
     assert trace_files() == []
 
 
+def test_what_belongs_to_another_user_hides_no_other_and_its_removal_is_refused_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (folder() / "others").mkdir()
+    (folder() / "own.jsonl").write_text("abc")
+    iterdir = Path.iterdir
+
+    def refused(path: Path) -> Any:
+        if path.name == "others":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return iterdir(path)
+
+    def refuses(path: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    monkeypatch.setattr(trace_folder.shutil, "rmtree", refuses)
+    assert [each.name for each in trace_files()] == ["own.jsonl"]
+    with pytest.raises(TraceFileError, match="cannot be removed: Permission denied"):
+        remove("others")
+
+
 def test_a_file_that_goes_meanwhile_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     (folder() / "recorded-local").mkdir()
     for name in ("1.jsonl", "2.jsonl"):
