@@ -30,7 +30,7 @@ from tests.dashboard.replaying import (
     wishes,
     write_trace,
 )
-from tiers.traces import KINDS
+from tiers.traces import KINDS, open_trace
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("home", "valkey")]
 
@@ -294,7 +294,6 @@ def test_one_that_takes_long_to_open_stays_claimed_and_ends_when_it_is_cancelled
         replaying.take_turn(replay.pk, clock=clock, seconds=0.5)
         replay.refresh_from_db()
     forget()
-    opened = replay_run.open_trace
     seen: list[list[int]] = []
 
     def slowly(*args: Any, while_opening: Any, **told: Any) -> Any:
@@ -305,7 +304,7 @@ def test_one_that_takes_long_to_open_stays_claimed_and_ends_when_it_is_cancelled
         cancel(replay, now=clock.now)
         clock.now += timedelta(seconds=replaying.CLAIM_SECONDS / 4)
         while_opening()
-        return opened(*args, **told)
+        return open_trace(*args, **told)
 
     monkeypatch.setattr(replay_run, "open_trace", slowly)
     assert replaying.take_turn(replay.pk, clock=clock)

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -135,7 +136,7 @@ def test_what_belongs_to_another_user_hides_no_other_and_its_removal_is_refused_
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(Path, "iterdir", refused)
-    monkeypatch.setattr(trace_folder.shutil, "rmtree", refuses)
+    monkeypatch.setattr(shutil, "rmtree", refuses)
     assert [each.name for each in trace_files()] == ["own.jsonl"]
     with pytest.raises(TraceFileError, match="cannot be removed: Permission denied"):
         remove("others")
