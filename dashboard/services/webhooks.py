@@ -54,9 +54,11 @@ def tell_due(clock: Callable[[], datetime], send: Send = send) -> int:
 
 
 def _first_of_each() -> list[AlertNotice]:
-    """A webhook hears of an alert's end after its beginning: a later notice waits for an earlier one."""
+    """A webhook hears of an alert's end after its beginning: a later notice waits for an earlier one. Who was tried
+    longest ago comes first, so that slow ones keep no other waiting.
+    """
     first = AlertNotice.objects.order_by().values("webhook").annotate(first=Min("pk")).values("first")
-    return list(AlertNotice.objects.filter(pk__in=first).select_related("webhook"))
+    return list(AlertNotice.objects.filter(pk__in=first).select_related("webhook").order_by("due_at", "pk"))
 
 
 def _tell(notice: AlertNotice, clock: Callable[[], datetime], send: Send) -> bool:
