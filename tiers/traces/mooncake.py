@@ -12,8 +12,7 @@ BLOCK_TOKENS = 512
 
 def read(told: Told, at_seconds: float) -> TraceRequest:
     ids, length = names(told, "hash_ids"), told.get("input_length")
-    is_count = isinstance(length, int) and not isinstance(length, bool) and length >= 0
-    if not is_count or -(-length // BLOCK_TOKENS) != len(ids):
+    if not isinstance(length, int) or isinstance(length, bool) or -(-length // BLOCK_TOKENS) != len(ids) or length < 0:
         raise WrongValueError(
             f"“input_length” is {shown(length)} with {len(ids):,} “hash_ids”; expected one id for each "
             f"{BLOCK_TOKENS} tokens."
