@@ -5,6 +5,7 @@ import logging
 import secrets
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
 from django.conf import settings
 from django.db import DatabaseError, IntegrityError, transaction
@@ -15,6 +16,7 @@ from dashboard.secret_files import read_or_create
 from dashboard.tenants import check_tenant
 
 logger = logging.getLogger(__name__)
+S = TypeVar("S", bound=ApiKey | ReadToken)
 
 DEFAULT_KEY_NAME = "default"
 _USED_EVERY = timedelta(minutes=1)
@@ -27,7 +29,7 @@ def create_api_key(name: str, tenant: str = "") -> tuple[ApiKey, str]:
     """
     check_tenant(tenant)
     key = new_key()
-    return _store(name, key, tenant), key
+    return _store(ApiKey(name=name, tenant=tenant), key, "an API key"), key
 
 
 def find_api_key(key: str) -> ApiKey | None:
@@ -38,11 +40,7 @@ def find_api_key(key: str) -> ApiKey | None:
 def create_read_token(name: str) -> tuple[ReadToken, str]:
     """The stored row and the token itself, which nobody can read again. Raises ValueError when the name is taken."""
     token = new_key("tsr-")
-    try:
-        with transaction.atomic():
-            return ReadToken.objects.create(name=name, prefix=token[:9], hashed_key=hash_key(token)), token
-    except IntegrityError:
-        raise ValueError(f"There is a read token named “{name}” already; choose another name.") from None
+    return _store(ReadToken(name=name), token, "a read token"), token
 
 
 def find_read_token(token: str) -> ReadToken | None:
@@ -73,7 +71,7 @@ def ensure_default_key(home: Path | None = None) -> bool:
         return False
     key = read_or_create((home or settings.TIERSCOPE_HOME) / "api-key", new_key)
     try:
-        _store(DEFAULT_KEY_NAME, key)
+        _store(ApiKey(name=DEFAULT_KEY_NAME), key, "an API key")
     except ValueError:  # another process got there first with the same file
         return False
     return True
@@ -88,9 +86,12 @@ def hash_key(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-def _store(name: str, key: str, tenant: str = "") -> ApiKey:
+def _store(secret: S, plain: str, kind: str) -> S:
+    """Raises ValueError, calling it a `kind`, when the name is taken."""
+    secret.prefix, secret.hashed_key = plain[:9], hash_key(plain)
     try:
         with transaction.atomic():
-            return ApiKey.objects.create(name=name, tenant=tenant, prefix=key[:9], hashed_key=hash_key(key))
+            secret.save(force_insert=True)
     except IntegrityError:
-        raise ValueError(f"There is an API key named “{name}” already; choose another name.") from None
+        raise ValueError(f"There is {kind} named “{secret.name}” already; choose another name.") from None
+    return secret
