@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tiers.ascent import Ascent
 from tiers.block_format import stored_bytes
 from tiers.books.books import Books
 from tiers.config import CacheConfig, SlabSpec, TierConfig
@@ -36,6 +37,7 @@ class Parts:
     remote: RemoteStore | None
     transfers: Transfers
     ladder: Ladder
+    ascent: Ascent
     follower: Follower | Nobody
 
     def level(self, tier: Tier) -> Level | None:
@@ -61,9 +63,11 @@ def assemble(
     host = Host(config.slab, cpu_blocks, levels[0].capacity_blocks)
     transfers = Transfers(config.num_transfer_threads, ring, has_files=disk is not None, has_server=remote is not None)
     server = RemoteMovers(remote, pool, host, transfers) if remote else Absent()
-    ladder = Ladder(levels, books, gpu, host, Movers(pool, host, disk, transfers, server, config.slab.num_bytes))
+    movers = Movers(pool, host, disk, transfers, server, config.slab.num_bytes)
+    ladder = Ladder(levels, books, gpu, host, movers)
+    ascent = Ascent(books, ladder, host, movers)
     follower = _follower(levels[-1], books, ladder, server, clock)
-    parts = Parts(config, levels, books, gpu, host, disk, remote, transfers, ladder, follower)
+    parts = Parts(config, levels, books, gpu, host, disk, remote, transfers, ladder, ascent, follower)
     _restore(parts)
     return parts
 

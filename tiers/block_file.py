@@ -1,7 +1,10 @@
-"""One block's file: written under another name and renamed, read in one go. Knows nothing about what is in it.
+"""Blocks' files: written under another name and renamed, read in one go. Knows nothing about what is in them.
 
 What lies in the page cache is copied from there. The rest is read past it, straight to where it belongs: a block that
 comes up to gpu is not asked for again soon, and filling the cache with it costs more than half of the disk's speed.
+
+Many files are read in one compiled call: in Python each has five hand-overs of the interpreter's lock, and four readers
+and the thread that keeps the books waited for it twice as long as the page cache takes to copy.
 """
 
 import ctypes
@@ -10,21 +13,28 @@ import fcntl
 import mmap
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-_SYS_CACHESTAT = 451  # Linux 6.5, the same on all processors since then
-_libc = ctypes.PyDLL(None)  # keeps the interpreter: giving it up would cost readers more than the call takes
+import numpy as np
+
+from tiers.books.compiled import ADDRESS, INT, LONG, Ints64, Words, aside, part, system
+
+# Files a call; each has a page for its end.
+MAX_FILES = 16
+CACHESTAT = 451  # a call of Linux 6.5, the same on all processors since then
+ALIGNMENT = mmap.PAGESIZE  # of memory that is filled past the cache
+NOT_OPENED, NOT_READ = -1, -2
+
+OPEN_FLAGS, SET_FLAGS, DIRECT = os.O_RDONLY | os.O_CLOEXEC, fcntl.F_SETFL, os.O_DIRECT
+PAGE = mmap.PAGESIZE
 
 
-class _Range(ctypes.Structure):
-    _fields_ = (("start", ctypes.c_uint64), ("num_bytes", ctypes.c_uint64))
-
-
-class _CacheStat(ctypes.Structure):
-    _fields_ = tuple(
-        (name, ctypes.c_uint64) for name in ("num_cached", "num_dirty", "num_writeback", "num_evicted", "num_recent")
-    )
+_open = system("open", INT, ADDRESS, INT)
+_close = system("close", INT, INT)
+_fcntl = system("fcntl", INT, INT, INT, INT)
+_preadv = system("preadv", LONG, INT, ADDRESS, INT, LONG)
+_syscall = system("syscall", LONG, LONG, LONG, ADDRESS, ADDRESS, LONG)
 
 
 def write_file(path: Path, parts: Sequence[bytes | memoryview]) -> None:
@@ -43,52 +53,6 @@ def write_file(path: Path, parts: Sequence[bytes | memoryview]) -> None:
         os.close(descriptor)
 
 
-def read_file(path: str, target: memoryview, end: memoryview, num_bytes: int) -> int:
-    """Fill `target`, then `end` with the rest of a file that should have `num_bytes`; returns how many there were.
-
-    `end` is a page, which is more than the rest: so a file that is too long is noticed, and past the cache only whole
-    sectors are read. Raises FileNotFoundError.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return _read(descriptor, target, end, num_bytes)
-    finally:
-        os.close(descriptor)
-
-
-def _read(descriptor: int, target: memoryview, end: memoryview, num_bytes: int) -> int:
-    if _is_aligned(target) and not _is_cached(descriptor, len(target)):
-        with suppress(OSError):  # a file system that cannot do it
-            fcntl.fcntl(descriptor, fcntl.F_SETFL, os.O_DIRECT)
-            if os.preadv(descriptor, [target, end], 0) == num_bytes:
-                return num_bytes
-        fcntl.fcntl(descriptor, fcntl.F_SETFL, 0)
-    return _read_into(descriptor, [target, end], num_bytes)
-
-
-def _is_aligned(target: memoryview) -> bool:
-    address = ctypes.addressof(ctypes.c_char.from_buffer(target))
-    return not address % mmap.PAGESIZE and not len(target) % mmap.PAGESIZE
-
-
-def _is_cached(descriptor: int, num_bytes: int) -> bool:
-    """Whether the page cache has all of it; True also where the system does not tell."""
-    found = _CacheStat()
-    refused = _libc.syscall(_SYS_CACHESTAT, descriptor, ctypes.byref(_Range(0, num_bytes)), ctypes.byref(found), 0)
-    return bool(refused) or found.num_cached * mmap.PAGESIZE >= num_bytes
-
-
-def _read_into(descriptor: int, views: list[memoryview], num_bytes: int) -> int:
-    total = 0
-    while total < num_bytes:
-        num_read = os.preadv(descriptor, views, total)
-        if num_read == 0:
-            break
-        total += num_read
-        views = _after(views, num_read)
-    return total
-
-
 def _after(views: list[memoryview], num_bytes: int) -> list[memoryview]:
     """What is left of the views after so many bytes."""
     rest: list[memoryview] = []
@@ -97,3 +61,75 @@ def _after(views: list[memoryview], num_bytes: int) -> list[memoryview]:
             rest.append(view[num_bytes:])
         num_bytes = max(0, num_bytes - len(view))
     return rest
+
+
+def read_files(paths: Sequence[str], targets: Sequence[memoryview], ends: memoryview, num_bytes: int) -> list[int]:
+    """Fill each target, all of one length, and its page of `ends` with the rest of a file that should have `num_bytes`.
+
+    Returns how many bytes each had, or NOT_OPENED or NOT_READ. A page is more than the rest: so a file that is too long
+    is noticed, and past the cache only whole sectors are read.
+    """
+    encoded = [os.fsencode(path) + b"\0" for path in paths]
+    names = np.frombuffer(b"".join(encoded), np.uint8)
+    starts = np.cumsum([0, *map(len, encoded[:-1])], dtype=np.int64)
+    addresses = np.array([_address_of(target) for target in targets], np.int64)
+    found = np.empty(len(paths), np.int64)
+    sizes = np.array([len(targets[0]), num_bytes, ALIGNMENT, CACHESTAT], np.int64)
+    _read_all(names, starts, addresses, _address_of(ends), sizes, found)
+    nums_read: list[int] = found.tolist()
+    return nums_read
+
+
+def _address_of(view: memoryview) -> int:
+    return ctypes.addressof(ctypes.c_char.from_buffer(view))
+
+
+@aside
+def _read_all(names: Words, starts: Ints64, targets: Ints64, ends: int, sizes: Ints64, found: Ints64) -> None:
+    """`sizes` are a target's bytes, a file's bytes, the alignment and the number of the system call."""
+    for number in range(len(starts)):
+        descriptor = _open(names[starts[number] :].ctypes.data, np.int32(OPEN_FLAGS))
+        if descriptor < 0:
+            found[number] = NOT_OPENED
+            continue
+        target, end = targets[number], ends + number * PAGE
+        num_read: Any = np.int64(NOT_READ)
+        is_aligned = target % sizes[2] == 0 and sizes[0] % sizes[2] == 0
+        if is_aligned and not _is_cached(descriptor, sizes[0], sizes[3]):
+            _fcntl(descriptor, np.int32(SET_FLAGS), np.int32(DIRECT))
+            num_read = _read(descriptor, target, sizes[0], end, 0)
+            _fcntl(descriptor, np.int32(SET_FLAGS), np.int32(0))
+        if num_read != sizes[1]:  # a file system that cannot do it
+            num_read = _fill(descriptor, target, sizes[0], end, sizes[1])
+        found[number] = num_read
+        _close(descriptor)
+
+
+@part
+def _is_cached(descriptor: int, num_bytes: int, call: int) -> Any:
+    """Whether the page cache has all of it; True also where the system does not tell."""
+    asked, told = np.zeros(2, np.uint64), np.zeros(5, np.uint64)
+    asked[1] = num_bytes
+    refused = _syscall(call, np.int64(descriptor), asked.ctypes.data, told.ctypes.data, 0)
+    return refused != 0 or told[0] * PAGE >= num_bytes
+
+
+@part
+def _fill(descriptor: int, target: int, target_bytes: int, end: int, num_bytes: int) -> Any:
+    total: Any = np.int64(0)
+    while total < num_bytes:
+        num_read = _read(descriptor, target, target_bytes, end, total)
+        if num_read <= 0:
+            return total if num_read == 0 else NOT_READ
+        total += num_read
+    return total
+
+
+@part
+def _read(descriptor: int, target: int, target_bytes: int, end: int, start: int) -> Any:
+    """Into what is left of both after `start` bytes."""
+    places = np.empty(4, np.uint64)  # address, length, address, length
+    first, second = min(start, target_bytes), max(0, start - target_bytes)
+    places[0], places[1] = target + first, target_bytes - first
+    places[2], places[3] = end + second, PAGE - second
+    return _preadv(descriptor, places.ctypes.data, np.int32(2), start)

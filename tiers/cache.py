@@ -14,7 +14,7 @@ import numpy as np
 from tiers.admin import Admin
 from tiers.assembly import Parts, assemble
 from tiers.audit import audit, num_orphans
-from tiers.books import requests, steps
+from tiers.books import loads, requests
 from tiers.books.compiled import Ints32, Ints64
 from tiers.books.layout import NONE
 from tiers.config import CacheConfig, TierChanges
@@ -23,7 +23,7 @@ from tiers.keys import BlockKey, packed
 from tiers.lease import Lease
 from tiers.limits import MachineLimits
 from tiers.names import TIERS, Tier
-from tiers.node import Copy, Node, copies, nodes
+from tiers.node import Copy, Node, nodes
 from tiers.pool import BlockPool
 from tiers.stats import CacheStats
 from tiers.worth import PrefillSeconds, Worth, never_measured
@@ -100,10 +100,10 @@ class TieredCache:
         lease.hit_tiers, lease.skipped_tiers = _with_origins(origins, keys, tiers[:num_read]), tiers[num_read:]
         if num_read < len(found):
             self._worth.leave_out(nodes(self._books, found[num_read : num_read + 1]))
-        self._take(lease, hits, known, num_blocks)
+        self._take(lease, hits, keys, known, num_blocks)
         self._leases.add(lease)
         if self._ladder.writes_through:
-            self._ladder.store_hits(copies(self._books, self._lacking(lease, num_read)))
+            self._ladder.store_hits(np.frombuffer(lease.copies, np.int32)[:num_read])
         self._ladder.rebalance()
         self._ladder.submit()
         return lease
@@ -179,7 +179,7 @@ class TieredCache:
     def poll(self) -> bool:
         """Apply finished copies, go on with evictions and resizes that are under way; True if something changed."""
         has_changed = self._parts.transfers.apply()
-        self._ladder.late.touch()
+        self._parts.ascent.late.touch()
         has_changed |= self._parts.follower.work()
         self._ladder.rebalance()
         has_changed |= self._admin.continue_gpu_resize()
@@ -252,39 +252,31 @@ class TieredCache:
         # A slot beyond the limit cannot be promised: wait until enough below it are free.
         return self._free_after_evictions(num_needed, keep=nodes(self._books, hits)) >= num_needed
 
-    def _take(self, lease: Lease, hits: Ints32, known: Ints32, num_blocks: int) -> None:
+    def _take(self, lease: Lease, hits: Ints32, keys: Sequence[BlockKey], known: Ints32, num_blocks: int) -> None:
         pinned, slots = np.empty(len(hits), np.int32), np.empty(len(hits), np.int64)
-        num_others = requests.pin_ready(*self._books.tables, hits, pinned, slots)
+        if requests.pin_ready(*self._books.tables, hits, pinned, slots):
+            self._load(lease, hits, keys, known, pinned, slots)
         lease.copies.frombytes(pinned.tobytes())
         lease.block_ids.frombytes(slots.tobytes())
-        if num_others:
-            self._load(lease, nodes(self._books, hits), known, np.flatnonzero(pinned == NONE).tolist())
         lease.block_ids.frombytes(self._obtain_many(lease, known[len(hits) :], num_blocks - len(hits)).tobytes())
         lease.copies.extend(NO_COPY * (num_blocks - len(hits)))
 
-    def _load(self, lease: Lease, hits: Sequence[Node], known: Ints32, missing: Sequence[int]) -> None:
+    def _load(
+        self, lease: Lease, hits: Ints32, keys: Sequence[BlockKey], known: Ints32, pinned: Ints32, slots: Ints64
+    ) -> None:
         """Of the hits those that are not in gpu yet: some are on their way, the others begin theirs."""
-        promotions: list[tuple[int, Copy, Copy]] = []
-        for index in missing:
-            copy = self._gpu.level.of(hits[index])
-            if copy is None:
-                copy, source = self._ladder.begin_promotion(hits[index])
-                promotions.append((index, copy, source))
-            steps.pin(*self._books.tables, copy.row)
-            lease.copies[index], lease.block_ids[index] = copy.row, copy.slot
-            if copy.waiters is not None:
-                copy.waiters.append(lease)
-                lease.num_pending += 1
-        slots = self._obtain_many(lease, known[[index for index, _, _ in promotions]], len(promotions)).tolist()
-        for (index, copy, source), slot in zip(promotions, slots, strict=True):
-            lease.block_ids[index] = slot
-            self._ladder.promote(copy, source, slot)
-
-    def _lacking(self, lease: Lease, num_read: int) -> Ints32:
-        """Of the blocks that are read, those in gpu that a tier which writes through wants and has not."""
-        lacking = np.empty(num_read, np.int32)
-        num_lacking = requests.lacking(*self._books.tables, np.frombuffer(lease.copies, np.int32)[:num_read], lacking)
-        return lacking[:num_lacking]
+        is_missing, sources = pinned == NONE, np.full(len(hits), NONE, np.int32)
+        num_missing = int(is_missing.sum())
+        self._books.reserve(copies=num_missing, memories=num_missing)
+        loads.begin(*self._books.tables, hits, pinned, slots, sources)
+        lease.num_pending += num_missing
+        for row in pinned[is_missing & (sources == NONE)].tolist():
+            self._books.waiters.setdefault(row, []).append(lease)
+        new = np.flatnonzero(sources != NONE)
+        slots[new] = self._obtain_many(lease, known[new], len(new))
+        self._parts.ascent.promote(
+            lease, [keys[index] for index in new.tolist()], pinned[new], sources[new], slots[new].tolist()
+        )
 
     def _obtain_many(self, lease: Lease, keys: Ints32, num_blocks: int) -> Ints64:
         """Slots for so many of the lease's blocks, the first ones with these keys."""

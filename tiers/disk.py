@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from tiers.block_file import read_file, write_file
+from tiers.block_file import MAX_FILES, NOT_OPENED, read_files, write_file
 from tiers.block_format import HEADER_BYTES, Header, Layout, layout_digest, payload_checksum, stored_bytes, unpack
 from tiers.config import SlabSpec
 from tiers.errors import CorruptError, GoneError, RefusedError
@@ -52,7 +52,7 @@ class DiskStore:
         self.folder.chmod(0o700)
         self._root = str(self.folder)
         self._lock: IO[bytes] | None = None
-        self._ends = Scratch(mmap.PAGESIZE)
+        self._ends = Scratch(MAX_FILES * mmap.PAGESIZE)
 
     def lock(self) -> None:
         """Two engines in one folder would overrun its budget and remove each other's files: RefusedError then.
@@ -93,17 +93,46 @@ class DiskStore:
             raise
 
     def read(self, key: BlockKey, target: memoryview) -> None:
-        """In one go. Raises CorruptError if the file is not exactly the block that was stored."""
-        codec, end = self._layout.codec, self._ends.get()
-        payload = codec.landing(target)
-        try:
-            num_read = read_file(self._name_of(key), payload, end, self.file_bytes)
-        except FileNotFoundError as error:
-            raise GoneError("the file is gone") from error
+        """Raises CorruptError if the file is not exactly the block that was stored, and OSError."""
+        if wrong := self.read_many([key], [target]):
+            raise wrong[0]
+
+    def read_many(self, keys: Sequence[BlockKey], targets: Sequence[memoryview]) -> dict[int, Exception]:
+        """What went wrong, by index, see `read`; what is in such a block's target is undefined."""
+        is_plain = self._layout.codec.landing(targets[0]) is targets[0]
+        size = MAX_FILES if is_plain else 1  # what is compressed has one place to land
+        errors: dict[int, Exception] = {}
+        for start in range(0, len(keys), size):
+            portion = slice(start, start + size)
+            for index, error in self._read(keys[portion], targets[portion]).items():
+                errors[start + index] = error
+        return errors
+
+    def _read(self, keys: Sequence[BlockKey], targets: Sequence[memoryview]) -> dict[int, Exception]:
+        codec, ends = self._layout.codec, self._ends.get()
+        paths, payloads = [self._name_of(key) for key in keys], [codec.landing(target) for target in targets]
+        errors: dict[int, Exception] = {}
+        for index, num_read in enumerate(read_files(paths, payloads, ends, self.file_bytes)):
+            end = ends[index * mmap.PAGESIZE :][:HEADER_BYTES]
+            try:
+                self._check(paths[index], num_read)
+                self._layout.verify(bytes(end), keys[index], payload_checksum(payloads[index]))
+            except (CorruptError, GoneError, OSError) as error:
+                errors[index] = error
+            else:
+                codec.decode(payloads[index], targets[index])
+        return errors
+
+    def _check(self, path: str, num_read: int) -> None:
+        if num_read == NOT_OPENED:
+            try:
+                os.close(os.open(path, os.O_RDONLY))
+            except FileNotFoundError as error:
+                raise GoneError("the file is gone") from error
+        if num_read < 0:
+            raise OSError("the file could not be read")
         if num_read != self.file_bytes:
             raise CorruptError(f"the file has not the {self.file_bytes:,} bytes that a block takes")
-        self._layout.verify(bytes(end[:HEADER_BYTES]), key, payload_checksum(payload))
-        codec.decode(payload, target)
 
     def remove(self, key: BlockKey) -> None:
         self.path_of(key).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The ways between tiers: a block that leaves goes down one step, a hit comes up to gpu, and what is full is stored.
+"""The ways down: a block that leaves goes to the next slower tier, and what is full is stored. `ascent` has the way up.
 
 Decides and books; the bytes follow by operations that transfer threads run. Knows nothing about leases' lengths.
 """
@@ -6,17 +6,18 @@ Decides and books; the bytes follow by operations that transfer threads run. Kno
 from collections.abc import Sequence
 from functools import partial
 
-from tiers.books import steps
+import numpy as np
+
+from tiers.books import requests, steps
 from tiers.books.books import Books
-from tiers.errors import GoneError, UnreachableError
+from tiers.books.compiled import Ints32
 from tiers.eviction import Exit
 from tiers.gpu import Gpu
 from tiers.host import NO_SLOT, Host, HostSlot
-from tiers.late import Late
 from tiers.level import Level
 from tiers.movers import Movers
 from tiers.names import Tier
-from tiers.node import Copy, Node, find
+from tiers.node import Copy, Node, copies, find
 
 
 class Ladder:
@@ -25,7 +26,6 @@ class Ladder:
     def __init__(self, levels: list[Level], books: Books, gpu: Gpu, host: Host, movers: Movers) -> None:
         self.levels = levels
         self._slower = levels[1:]
-        self.late = Late(books)
         self._books = books
         self._gpu = gpu
         self._host = host
@@ -81,14 +81,17 @@ class Ladder:
         """Whether some tier wants blocks as they fill, or as they are hit."""
         return any(level.writes_through for level in self._slower)
 
-    def store_hits(self, copies: Sequence[Copy]) -> None:
-        """Blocks in gpu were hit: tiers that wait for the n-th hit get those for which it was that.
+    def store_hits(self, rows: Ints32) -> None:
+        """Blocks with copies in gpu (rows) were hit: tiers that wait for the n-th hit get those for which it was that.
 
         Tiers that write through get what they lack: each holds what was used last, so what-if can say what it serves.
         """
+        lacking = np.empty(len(rows), np.int32)
+        num_lacking = requests.lacking(*self._books.tables, rows, lacking)
         levels = [level for level in self._slower if level.writes_through]
-        for copy in copies:
-            self._store(copy, levels)
+        for copy in copies(self._books, lacking[:num_lacking]):
+            if self._store(copy, levels):
+                self.rebalance()
 
     def _store(self, copy: Copy, levels: Sequence[Level]) -> bool:
         node = copy.node
@@ -178,7 +181,7 @@ class Ladder:
     def _drained(self, copy: Copy, host: HostSlot, error: Exception | None, seconds: float) -> None:
         if error is not None and copy.level.rank:
             copy.level.failed("load", error)
-        self._unhold(copy)
+        self.unhold(copy)
         waiting, host.waiting = host.waiting, []
         if waiting:  # the fastest that wanted it; for the others the block lies in memory then
             waiting[0].level.store_seconds += seconds
@@ -215,7 +218,7 @@ class Ladder:
         copy.validate()
         copy.level.arrived()
         copy.level.num_stored += copy.is_live
-        self._unhold(copy)
+        self.unhold(copy)
 
     def _not_stored(self, copy: Copy, error: Exception) -> None:
         level, node = copy.level, copy.node
@@ -225,68 +228,10 @@ class Ladder:
             self._forgotten.add(copy)
         if copy.is_live:
             level.remove(copy)
-            self._unhold(copy)
+            self.unhold(copy)
             self._forget_if_gone(node)
         else:
-            self._unhold(copy)
-
-    # -- up ----------------------------------------------------------------------------------------------------------
-    def begin_promotion(self, node: Node) -> tuple[Copy, Copy]:
-        """(gpu copy without a slot, source): where the tier is exclusive, the block's charge leaves it now."""
-        source = node.fastest
-        assert source is not None
-        copy = self._gpu.level.add(node, source.tier, source.level.tier)
-        copy.holds, copy.waiters = 1, []
-        source.holds += 1
-        if not source.level.keeps_hits:
-            source.level.remove(source, Exit.PROMOTED)
-        return copy, source
-
-    def promote(self, copy: Copy, source: Copy, slot: int) -> None:
-        """Load the block into the slot; the copies out of that slot, if any, were asked for before."""
-        copy.slot = slot
-        host = source.host and self._host.ref(source.host)
-        self._movers.load(copy, source.level.tier, host, partial(self._loaded, copy, source, host))
-        self._movers.submit_full()
-
-    def _loaded(self, copy: Copy, source: Copy, host: HostSlot | None, error: Exception | None, seconds: float) -> None:
-        if host is not None:
-            self._host.unref(host)
-        level, key = source.level, copy.node.key
-        level.cost.observe(seconds)
-        for lease in copy.waiters or ():
-            lease.num_pending -= 1
-            if error is not None:
-                lease.has_failed = True
-                lease.origins.pop(key, None)
-        copy.waiters = None
-        if error is not None:
-            self._lost(copy, source, error)
-            return
-        self._unhold(source)
-        level.num_loaded += 1
-        level.timer.observe(seconds)
-        copy.validate()
-        self._unhold(copy)
-        if self.store_through(copy):
-            self.rebalance()
-        if not copy.pins:
-            self.late.add(key)
-
-    def _lost(self, copy: Copy, source: Copy, error: Exception) -> None:
-        """What the source has is of no use; slower tiers may still have the block."""
-        level, key = source.level, copy.node.key
-        is_away = isinstance(error, UnreachableError)
-        if is_away or not (level.is_shared and isinstance(error, GoneError)):
-            level.failed("load", error)
-            level.evicted["corrupt"] += not is_away
-        is_there = source.is_live
-        self._unhold(source)
-        if is_there:
-            (self.forget if is_away else self.drop)(source)
-        copy.holds -= 1
-        self.drop(copy)
-        self.late.add(key)  # what slower tiers have of it was held
+            self.unhold(copy)
 
     def touch(self, node: Node) -> None:
         """In all tiers that have it."""
@@ -327,7 +272,8 @@ class Ladder:
         node = find(self._books, copy.node.key)
         return node is not None and copy.level.of(node) is not None
 
-    def _unhold(self, copy: Copy) -> None:
+    def unhold(self, copy: Copy) -> None:
+        """A transfer no longer reads or fills it."""
         copy.holds -= 1
         if not copy.holds:
             self.settle(copy)

@@ -1,12 +1,15 @@
 """Where what comes from a file or a network is written on its way to a gpu slot. Knows nothing about who sends it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from tiers.pool import BlockPool, copy_bytes
 from tiers.scratch import Scratch
 
 Fill = Callable[[memoryview], None]
+Errors = dict[int, Exception]
+# Fills targets, those of a portion of all slots, and says what went wrong by index among them.
+FillMany = Callable[[slice, Sequence[memoryview]], Errors]
 
 
 class Landing:
@@ -24,3 +27,16 @@ class Landing:
         scratch = self._scratch.get()
         fill(scratch)
         self._pool.load(slot, partial(copy_bytes, scratch))
+
+    def load_many(self, slots: Sequence[int], fill: FillMany) -> Errors:
+        """As `load`, but for what went wrong, which is returned by index."""
+        if self._pool.is_host_memory:
+            return fill(slice(None), [self._pool.read(slot) for slot in slots])
+        errors: Errors = {}
+        for index, slot in enumerate(slots):
+            scratch = self._scratch.get()
+            if wrong := fill(slice(index, index + 1), [scratch]):
+                errors[index] = wrong[0]
+            else:
+                self._pool.load(slot, partial(copy_bytes, scratch))
+        return errors

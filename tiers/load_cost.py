@@ -16,12 +16,14 @@ class LoadCost:
         self._num_seen = self._num_declined = 0
         self.seconds: float | None = None
 
-    def observe(self, seconds: float) -> None:
-        """A load took so long, whether it succeeded or not."""
-        self._num_seen += 1
+    def observe(self, seconds: float, times: int) -> None:
+        """So many loads took so long each, whether they succeeded or not."""
         self._num_declined = 0
-        before = self.seconds or 0.0
-        self.seconds = before + (seconds - before) * max(WEIGHT, 1 / self._num_seen)
+        estimate = self.seconds or 0.0
+        for number in range(self._num_seen + 1, self._num_seen + times + 1):
+            estimate += (seconds - estimate) * max(WEIGHT, 1 / number)
+        self._num_seen += times
+        self.seconds = estimate
 
     def decline(self) -> None:
         """A request computed what it could have loaded."""

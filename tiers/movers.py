@@ -14,14 +14,17 @@ from tiers.errors import CorruptError
 from tiers.host import Host, HostSlot
 from tiers.landing import Landing
 from tiers.lanes import Done, Operation
+from tiers.loads import Loaded, Loads, tell
 from tiers.names import Tier
 from tiers.node import Copy, Node
 from tiers.pool import BlockPool
 from tiers.remote_movers import Absent, RemoteMovers
-from tiers.transfers import Transfers
+from tiers.transfers import NUM_READERS, Transfers
 
 # An operation's copies take a millisecond or two: a stop waits for the one that runs.
 GROUP_BYTES = 8 << 20
+# Each reader has a prompt's files in so many portions: the last one to end does not keep the others waiting for long.
+FILES_AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class Movers:
         self._group = max(1, GROUP_BYTES // slab_bytes)
         self._drains: list[_Move] = []
         self._lifts: list[Operation] = []
-        self._loads: list[_Move] = []
+        self._loads: list[Operation] = []
         self._reads: list[Operation] = []
         self._deletes: list[Operation] = []
         self._writes: list[Operation] = []
@@ -66,14 +69,15 @@ class Movers:
         else:
             self._drains.append(_Move(copy.slot, host, done))
 
-    def load(self, copy: Copy, tier: Tier, host: HostSlot | None, done: Done) -> None:
-        """Host slot, or what lies in the tier, to the copy's gpu slot."""
-        if host is not None:
-            self._loads.append(_Move(copy.slot, host, done))
-        elif tier is Tier.REMOTE:
-            self._remote.fetch(copy.node.key, copy.slot, done)
+    def load(self, loads: Loads, done: Loaded) -> None:
+        """Host slots, or what lies in the tier, to gpu slots."""
+        if loads.hosts:
+            self._loads += self._operations(self._fill, loads, self._group, done)
+        elif loads.level.tier is Tier.REMOTE:
+            self._remote.fetch(loads, done)
         else:
-            self._reads.append(Operation(partial(self._read, copy.node.key, copy.slot), done))
+            fair = -(-len(loads) // (FILES_AT_ONCE * NUM_READERS))
+            self._reads += self._operations(self._read, loads, min(fair, self._group), done)
 
     def accepts(self, tier: Tier, num_arriving: int) -> bool:
         """Whether one more block may be sent there now."""
@@ -93,11 +97,6 @@ class Movers:
         assert self._disk is not None
         self._deletes.append(Operation(partial(self._disk.remove, key), lambda error, seconds: None))
 
-    def submit_full(self) -> None:
-        """Where there is enough for whole operations, they begin while the rest is still being collected."""
-        if max(len(self._loads), len(self._reads)) >= self._group:
-            self.submit()
-
     def submit(self) -> None:
         """What is read into slots waits for the copies out of them: those go first, and what takes longest next."""
         if not self._has_any:
@@ -107,10 +106,10 @@ class Movers:
         self._drains, self._reads, self._lifts, self._loads = [], [], [], []
         if drains or reads or loads:
             self._pool.fence()
-        self._transfers.submit_near(self._grouped(self._drain, drains))
+        self._transfers.submit_near(self._drainage(drains))
         self._transfers.submit_read(reads)
         self._remote.submit()
-        self._transfers.submit_near(lifts + self._grouped(self._fill, loads))
+        self._transfers.submit_near(lifts + loads)
         writes = self._deletes + self._writes
         self._deletes, self._writes = [], []
         self._transfers.submit_write(writes)
@@ -120,9 +119,13 @@ class Movers:
         """Most steps move nothing."""
         return bool(self._drains or self._reads or self._lifts or self._loads or self._deletes or self._writes)
 
-    def _grouped(self, run: Callable[[Sequence[_Move]], None], moves: Sequence[_Move]) -> list[Operation]:
+    def _drainage(self, moves: Sequence[_Move]) -> list[Operation]:
         groups = (moves[start : start + self._group] for start in range(0, len(moves), self._group))
-        return [Operation(partial(run, group), partial(_moved, group)) for group in groups]
+        return [Operation(partial(self._drain, group), partial(_moved, group)) for group in groups]
+
+    def _operations(self, run: Callable[[Loads], None], loads: Loads, size: int, done: Loaded) -> list[Operation]:
+        groups = (loads.part(start, start + size) for start in range(0, len(loads), size))
+        return [Operation(partial(run, group), partial(tell, group, done)) for group in groups]
 
     # -- on transfer threads -----------------------------------------------------------------------------------------
     def _drain(self, moves: Sequence[_Move]) -> None:
@@ -130,9 +133,13 @@ class Movers:
         for move in moves:
             move.host.has_bytes = True
 
-    def _fill(self, moves: Sequence[_Move]) -> None:
-        """What never came to host memory is left out; `_moved` tells."""
-        pairs = [(move.host.slot, move.slot) for move in moves if move.host.has_bytes]
+    def _fill(self, loads: Loads) -> None:
+        pairs = []
+        for index, (host, slot) in enumerate(zip(loads.hosts, loads.slots, strict=True)):
+            if host.has_bytes:
+                pairs.append((host.slot, slot))
+            else:
+                loads.errors[index] = CorruptError("the block never came to host memory")
         self._pool.load_many(pairs, self._host.pool)
 
     def _lift(self, key: bytes, host: HostSlot) -> None:
@@ -140,9 +147,12 @@ class Movers:
         self._disk.read(key, self._host.pool.read(host.slot))
         host.has_bytes = True
 
-    def _read(self, key: bytes, slot: int) -> None:
-        assert self._disk is not None
-        self._landing.load(slot, partial(self._disk.read, key))
+    def _read(self, loads: Loads) -> None:
+        disk = self._disk
+        assert disk is not None
+        loads.errors |= self._landing.load_many(
+            loads.slots, lambda portion, targets: disk.read_many(loads.keys[portion], targets)
+        )
 
     def _write(self, copy: Copy, node: Node, host: HostSlot) -> None:
         if copy.is_live and self._disk is not None:
@@ -151,7 +161,4 @@ class Movers:
 
 def _moved(moves: Sequence[_Move], error: Exception | None, seconds: float) -> None:
     for move in moves:
-        is_there = move.host.has_bytes
-        move.done(
-            error if is_there or error else CorruptError("the block never came to host memory"), seconds / len(moves)
-        )
+        move.done(error, seconds / len(moves))

@@ -37,7 +37,6 @@ from tiers.keys import KEY_BYTES, BlockKey, packed
 from tiers.names import TIERS, Tier
 
 if TYPE_CHECKING:
-    from tiers.lease import Lease
     from tiers.level import Level
 
 
@@ -136,17 +135,6 @@ class Copy(Row):
             self.books.hosts.pop(self.row, None)
         else:
             self.books.hosts[self.row] = host
-
-    @property
-    def waiters(self) -> "list[Lease] | None":
-        return self.books.waiters.get(self.row)
-
-    @waiters.setter
-    def waiters(self, leases: "list[Lease] | None") -> None:
-        if leases is None:
-            self.books.waiters.pop(self.row, None)
-        else:
-            self.books.waiters[self.row] = leases
 
     def give_row(self) -> None:
         """It has left its tier, and nobody reads or moves it."""

@@ -32,6 +32,9 @@ class BlockPool(Protocol):
     def resize(self, num_blocks: int) -> None:
         """Slots below the smaller size keep their content. Raises MemoryError, and changes nothing, if it cannot."""
 
+    def read(self, slot: int) -> memoryview:
+        """A slot's bytes: in place and writable where that is host memory, else a copy."""
+
     def store(self, slot: int, target: memoryview) -> None:
         """Copy a slot out, into host memory."""
 

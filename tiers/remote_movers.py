@@ -13,6 +13,7 @@ from tiers.host import Host
 from tiers.keys import BlockKey
 from tiers.landing import Landing
 from tiers.lanes import Done, Operation
+from tiers.loads import Loaded, Loads, tell
 from tiers.node import Copy
 from tiers.pool import BlockPool
 from tiers.remote import RemoteStore
@@ -29,13 +30,6 @@ SEND_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Fetch:
-    key: BlockKey
-    slot: int
-    done: Done
-
-
-@dataclass(frozen=True, slots=True)
 class _Send:
     copy: Copy
     block: Outgoing
@@ -45,7 +39,7 @@ class _Send:
 class Absent:
     """There is no server."""
 
-    def fetch(self, key: BlockKey, slot: int, done: Done) -> None:
+    def fetch(self, loads: Loads, done: Loaded) -> None:
         raise AssertionError("a block is to come from a server that is not there")
 
     def send(self, copy: Copy, payload: memoryview, done: Done) -> None:
@@ -75,13 +69,14 @@ class RemoteMovers:
         self._max_arriving = max(1, host.num_staging // 2)
         self._landing = Landing(pool, store.slab_bytes)
         self._num_fetching = 0
-        self._fetches: list[_Fetch] = []
+        self._fetches: list[tuple[Loads, Loaded]] = []
         self._sends: list[_Send] = []
         self._deletes: list[BlockKey] = []
 
-    def fetch(self, key: BlockKey, slot: int, done: Done) -> None:
-        """From the server to the gpu slot."""
-        self._fetches.append(_Fetch(key, slot, done))
+    def fetch(self, loads: Loads, done: Loaded) -> None:
+        """From the server to the gpu slots."""
+        size = self._num_fetched
+        self._fetches += [(loads.part(start, start + size), done) for start in range(0, len(loads), size)]
 
     def send(self, copy: Copy, payload: memoryview, done: Done) -> None:
         """To the server; skipped if the block has left the tier by the time it would begin."""
@@ -122,27 +117,23 @@ class RemoteMovers:
     # -- operations --------------------------------------------------------------------------------------------------
     def _take_fetches(self) -> list[Operation]:
         fetches, self._fetches = self._fetches, []
-        self._num_fetching += len(fetches)
+        self._num_fetching += sum(len(loads) for loads, _ in fetches)
         not_after = self.store.deadline(self._num_fetching * self.store.value_bytes)
-        operations = []
-        for group in _groups(fetches, self._num_fetched):
-            errors: list[Exception | None] = []
-            run = partial(self._fetch, group, not_after, errors)
-            operations.append(Operation(run, partial(self._fetched, group, errors)))
-        return operations
+        return [
+            Operation(partial(self._fetch, loads, not_after), partial(self._fetched, loads, done))
+            for loads, done in fetches
+        ]
 
-    def _fetch(self, group: Sequence[_Fetch], not_after: float, errors: list[Exception | None]) -> None:
-        errors += self.store.read_many([each.key for each in group], partial(self._land, group), not_after)
+    def _fetch(self, loads: Loads, not_after: float) -> None:
+        errors = self.store.read_many(loads.keys, partial(self._land, loads.slots), not_after)
+        loads.errors |= {index: error for index, error in enumerate(errors) if error is not None}
 
-    def _land(self, group: Sequence[_Fetch], index: int, fill: Callable[[memoryview], None]) -> None:
-        self._landing.load(group[index].slot, fill)
+    def _land(self, slots: Sequence[int], index: int, fill: Callable[[memoryview], None]) -> None:
+        self._landing.load(slots[index], fill)
 
-    def _fetched(
-        self, group: Sequence[_Fetch], errors: Sequence[Exception | None], error: Exception | None, seconds: float
-    ) -> None:
-        self._num_fetching -= len(group)
-        for each, own_error in zip(group, errors or [error] * len(group), strict=True):
-            each.done(own_error, seconds / len(group))
+    def _fetched(self, loads: Loads, done: Loaded, error: Exception | None, seconds: float) -> None:
+        self._num_fetching -= len(loads)
+        tell(loads, done, error, seconds)
 
     def _take_sends(self) -> list[Operation]:
         sends, self._sends = self._sends, []

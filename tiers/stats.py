@@ -34,9 +34,10 @@ class LoadTimer:
         self._counts = [0] * (len(LOAD_BOUNDS) + 1)
         self._sum = 0.0
 
-    def observe(self, seconds: float) -> None:
-        self._counts[bisect_left(LOAD_BOUNDS, seconds)] += 1
-        self._sum += seconds
+    def observe(self, seconds: float, times: int) -> None:
+        """So many copies took so long each."""
+        self._counts[bisect_left(LOAD_BOUNDS, seconds)] += times
+        self._sum += seconds * times
 
     def read(self) -> LoadSeconds:
         return LoadSeconds(LOAD_BOUNDS, tuple(self._counts), self._sum)

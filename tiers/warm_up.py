@@ -4,11 +4,14 @@ Takes half a minute where nothing is kept yet, else less than a second. Knows no
 """
 
 import logging
+import mmap
+import os
 import time
 from functools import cache
 
 import numpy as np
 
+from tiers.block_file import read_files
 from tiers.books import orders, steps
 from tiers.books.books import Books
 from tiers.cache import TieredCache
@@ -63,9 +66,10 @@ def _seldom() -> None:
 
 
 def _copies() -> None:
-    """Of slabs in bytes, as above, and in words."""
+    """Of slabs in words (those above are of bytes), and of files."""
     pools = [MemoryPool(SlabSpec(8, "uint8", (8,)), 1) for _ in range(2)]
     pools[0].load_many([(0, 0)], pools[1])
+    read_files([os.devnull], [memoryview(bytearray(8))], memoryview(bytearray(mmap.PAGESIZE)), 8)
 
 
 def _reuse_curve() -> None:

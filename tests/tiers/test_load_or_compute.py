@@ -114,7 +114,7 @@ def test_a_running_estimate_follows_loads_that_become_slower_and_forgets_one_tha
 def after(loads: Sequence[float]) -> float | None:
     cost = LoadCost()
     for seconds in loads:
-        cost.observe(seconds)
+        cost.observe(seconds, 1)
     return cost.seconds
 
 
@@ -145,7 +145,7 @@ def test_the_cut_is_the_cheapest_of_all_that_leave_out_nothing_that_must_be_read
     for level, cost, load in zip(levels[1:], seconds, loads, strict=True):
         level.load = load
         if cost is not None:
-            level.cost.observe(cost)
+            level.cost.observe(cost, 1)
     computes = [float(compute) for _, compute in places]
     worth = Worth(levels, BLOCK_SIZE, lambda position, num_tokens: computes[position // BLOCK_SIZE])
     cut = worth.num_worth(chain(books, levels, places))

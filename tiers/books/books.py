@@ -46,7 +46,8 @@ INDEX_FULL = 2 / 3
 class Books:
     """`nodes`, `copies` and `counts` are Python's views of the tables: an element in 50 ns, where numpy takes 100.
 
-    `levels` are the tiers by rank. `hosts` are copies' host slots, `waiters` the leases that wait for a copy.
+    `levels` are the tiers by rank. `hosts` are copies' host slots, `waiters` the leases that wait for a copy
+    which another asked for.
     """
 
     def __init__(self, num_levels: int) -> None:

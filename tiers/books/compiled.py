@@ -68,3 +68,12 @@ def part(function: F) -> F:
     """A function that is compiled into those that call it; Python cannot."""
     options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return cast(F, numba.njit(**options)(function))
+
+
+# C's int and long, and a pointer.
+INT, LONG, ADDRESS = numba.types.int32, numba.types.int64, numba.types.uintp
+
+
+def system(name: str, returned: Any, *taken: Any) -> Any:
+    """A function of the C library, for compiled code, by the types that it returns and takes."""
+    return numba.types.ExternalFunction(name, returned(*taken))

@@ -74,15 +74,6 @@ def give_copy(
 
 
 @entry
-def pin(
-    nodes: Ints32, copies: Ints32, mems: Ints32, places: Ints64, levels: Ints64, counts: Ints64,
-    copy: int,
-) -> None:  # fmt: skip
-    t = Tables(nodes, copies, mems, places, levels, counts)
-    moves.pin(t, copy)
-
-
-@entry
 def touch_all(
     nodes: Ints32, copies: Ints32, mems: Ints32, places: Ints64, levels: Ints64, counts: Ints64,
     node: int,

@@ -11,6 +11,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from tiers.ascent import Ascent
 from tiers.assembly import Parts
 from tiers.audit import audit
 from tiers.books import hollow
@@ -152,6 +153,7 @@ class Replayer:
             remote=None,
             transfers=Transfers(0, lambda: None, has_files=False, has_server=False),
             ladder=cast(Ladder, None),
+            ascent=cast(Ascent, None),
             follower=Nobody(),
         )
 

@@ -1,0 +1,85 @@
+"""Blocks of a request that come up to gpu, all of them at once. Compiled; knows nothing about slots or bytes."""
+
+from tiers.books.compiled import Ints32, Ints64, entry, part
+from tiers.books.family import copy_at, fastest
+from tiers.books.layout import (
+    CAPACITY,
+    FLAGS,
+    GPU,
+    HOLDS,
+    KEEPS_NOTES,
+    LIVE,
+    NONE,
+    PINS,
+    PROMOTED,
+    RANK,
+    SLOT,
+    SOURCE,
+    TIER,
+    VALID,
+    WRITE_BACK,
+    WRITE_MODE,
+    Tables,
+    at,
+    wide,
+)
+from tiers.books.moves import add, leave, pin
+
+
+@entry
+def begin(
+    nodes: Ints32, copies: Ints32, mems: Ints32, places: Ints64, levels: Ints64, counts: Ints64,
+    hits: Ints32, pinned: Ints32, slots: Ints64, sources: Ints32,
+) -> None:  # fmt: skip
+    """Pins the hits that `pin_ready` left, those with NONE in `pinned`, and fills their copies.
+
+    A copy that is on its way has its slot. The others get one later, and have their `sources`, which are held; where
+    their tier is exclusive, the block's charge leaves it now.
+    """
+    t = Tables(nodes, copies, mems, places, levels, counts)
+    for number in range(len(hits)):
+        if pinned[number] != NONE:
+            continue
+        node = wide(hits[number])
+        copy = copy_at(t, node, GPU)
+        if copy == NONE:
+            source = fastest(t, node)
+            copy = _promoted(t, node, source)
+            sources[number] = source
+        pin(t, copy)
+        pinned[number] = copy
+        slots[number] = at(t.copies, copy, SLOT)
+
+
+@part
+def _promoted(t: Tables, node: int, source: int) -> int:
+    rank = at(t.copies, source, RANK)
+    is_there = at(t.copies, source, FLAGS) & VALID
+    lies_in = t.levels[rank, TIER] if is_there else at(t.copies, source, SOURCE)
+    copy = add(t, node, GPU, lies_in, t.levels[rank, TIER])
+    t.copies[copy, HOLDS] = 1
+    t.copies[source, HOLDS] += 1
+    if not _keeps_hits(t, rank):
+        leave(t, source, PROMOTED)
+    return copy
+
+
+@part
+def _keeps_hits(t: Tables, rank: int) -> bool:
+    """As `Level.keeps_hits`."""
+    writes_through = t.levels[rank, WRITE_MODE] != WRITE_BACK and t.levels[rank, CAPACITY] > 0
+    return writes_through or t.levels[rank, KEEPS_NOTES] != 0
+
+
+@entry
+def end(copies: Ints32, loaded: Ints32, sources: Ints32) -> tuple[bool, bool]:
+    """The bytes are there. Returns whether a source is to be settled, and whether a block is read by nobody."""
+    has_left, is_unread = False, False
+    for number in range(len(loaded)):
+        copy, source = wide(loaded[number]), wide(sources[number])
+        copies[source, HOLDS] -= 1
+        has_left |= at(copies, source, FLAGS) & LIVE == 0
+        copies[copy, HOLDS] -= 1
+        copies[copy, FLAGS] = at(copies, copy, FLAGS) | VALID
+        is_unread |= at(copies, copy, PINS) == 0
+    return has_left, is_unread
