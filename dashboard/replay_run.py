@@ -16,7 +16,7 @@ from django.conf import settings
 from dashboard.models import Replay
 from dashboard.replay_booking import Booked, Booking, Look
 from dashboard.replay_sizes import ReplaySize
-from dashboard.trace_folder import mark_of, trace_path
+from dashboard.trace_folder import folder, mark_of, trace_path
 from dashboard.trace_texts import load_tokenizer
 from tiers.names import Policy, Tier, WriteMode
 from tiers.replay.config import ReplayConfig, ReplayTier
@@ -61,6 +61,7 @@ class _Reading:
             load_tokenizer=load_tokenizer,
             block_tokens=settings.BLOCK_SIZE,
             faults=self.faults,
+            scratch=folder(),
             while_opening=while_opening,
         )
         self.has_times = self._trace.has_times
@@ -107,6 +108,7 @@ class Scan:
         self._reading = _Reading(replay, while_opening)
         self._replay = replay
         self._num_requests = self._seconds = self._block_tokens = 0
+        self._has_full_block = False
         self.is_over = False
 
     @property
@@ -123,30 +125,37 @@ class Scan:
         return self._reading.starts_at
 
     def step(self) -> None:
+        """Raises ValueError for tiers that cannot be, as soon as a whole block's tokens are known."""
         portion = self._reading.next_portion()
         self.is_over = not portion
         self._num_requests += len(portion)
         for timed in portion:
             self._seconds = timed.second
             self._block_tokens = max(self._block_tokens, *timed.request.block_tokens, 0)
+            self._has_full_block = self._has_full_block or len(timed.request.block_tokens) > 1
+        if self._has_full_block:  # all but a request's last one are
+            self._blocks()
 
     def extent(self) -> dict[str, Any]:
         """As the row has it. Raises ReplayError where there is nothing, ValueError for tiers that cannot be."""
         if not self._num_requests:
             raise ReplayError(f"{self._replay.file_name} has no requests that can be read.")
+        return {
+            "requests": self._num_requests,
+            "seconds": self._seconds,
+            "block_tokens": max(self._block_tokens, 1),
+            "blocks": self._blocks(),
+            "has_times": self._reading.has_times,
+        }
+
+    def _blocks(self) -> dict[str, int]:
         block_tokens = max(self._block_tokens, 1)
         sizes = {
             told["tier"]: ReplaySize(told["amount"], told["unit"]).blocks(block_tokens, self._replay.bytes_a_token)
             for told in self._replay.tiers
         }
         config_of(self._replay.tiers, sizes, block_tokens)
-        return {
-            "requests": self._num_requests,
-            "seconds": self._seconds,
-            "block_tokens": block_tokens,
-            "blocks": sizes,
-            "has_times": self._reading.has_times,
-        }
+        return sizes
 
     def close(self) -> None:
         self._reading.close()
@@ -201,7 +210,7 @@ class Run:
 
 def text_requests(path: Path, form: str, tokenizer: Path | None = None) -> Trace:
     """To be sent to a real engine. Raises TraceError, or OSError where the file cannot be read."""
-    return open_trace(path, kind=form, load_tokenizer=partial(load_tokenizer, tokenizer))
+    return open_trace(path, kind=form, load_tokenizer=partial(load_tokenizer, tokenizer), scratch=folder())
 
 
 def config_of(tiers: list[dict[str, Any]], blocks: Mapping[str, int], block_tokens: int) -> ReplayConfig:

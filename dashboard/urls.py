@@ -7,6 +7,7 @@ from django.urls import include, path, re_path
 from dashboard.health import healthz
 from dashboard.metrics import metrics
 
+handler400 = "dashboard.bad_request.refused"
 admin.autodiscover()
 urlpatterns = [
     path("admin/", admin.site.urls),

@@ -5,6 +5,7 @@ Each append is a gzip member of its own, written at once: whatever is killed, wh
 
 import gzip
 import os
+import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from pathlib import Path
 SUFFIX = ".jsonl.gz"
 # So the oldest eighth goes at a time.
 FILES = 8
+_OWN = re.compile(r"\d{8}T\d{6}Z-\d{6,}" + re.escape(SUFFIX), re.ASCII)
 
 
 class TraceFolder:
@@ -35,7 +37,8 @@ class TraceFolder:
         _append(current, member)
 
     def _files(self) -> list[Path]:
-        return sorted(file for file in self._path.iterdir() if file.name.endswith(SUFFIX) and not file.is_symlink())
+        """Ours by their names: what somebody else put here is not counted, and never removed."""
+        return sorted(file for file in self._path.iterdir() if _OWN.fullmatch(file.name) and not file.is_symlink())
 
     def _has_room(self, file: Path, num_bytes: int) -> bool:
         return file.stat().st_size + num_bytes <= self._max_bytes // FILES
@@ -44,8 +47,7 @@ class TraceFolder:
         """Behind all that are there, also where the clock was set back."""
         begun = datetime.fromtimestamp(self._wall_clock(), UTC).strftime("%Y%m%dT%H%M%SZ")
         last, _, number = files[-1].name.removesuffix(SUFFIX).rpartition("-") if files else ("", "", "0")
-        next_number = int(number) + 1 if number.isdecimal() else 1
-        return self._path / f"{max(begun, last)}-{next_number:06d}{SUFFIX}"
+        return self._path / f"{max(begun, last)}-{int(number) + 1:06d}{SUFFIX}"
 
     def _make_room(self, older: list[Path], current: Path, num_bytes: int) -> None:
         sizes = {file: file.stat().st_size for file in older}

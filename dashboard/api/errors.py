@@ -49,6 +49,11 @@ class ApiError(Exception):
         return response
 
 
+def unknown_host() -> ApiError:
+    sentence = "This server does not answer to that host name; TIERSCOPE_ALLOWED_HOSTS lists those it does."
+    return ApiError(400, sentence, code="unknown_host")
+
+
 def from_validation(errors: Sequence[dict[str, Any]]) -> ApiError:
     """The first thing that is wrong with a body, as a sentence that names the field."""
     # Of a union's members the one with a sentence of ours says more than "input should be a valid string".

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed, J
 from django.urls import URLPattern, path, re_path
 
 from dashboard.api.app import api
-from dashboard.api.errors import ApiError
+from dashboard.api.errors import ApiError, unknown_host
 
 View = Callable[..., Any]
 _SHOWN = 100  # characters of an address that is not there
@@ -39,8 +39,7 @@ def _with_known_host(view: View) -> View:
         try:
             request.get_host()
         except DisallowedHost:
-            sentence = "This server does not answer to that host name; TIERSCOPE_ALLOWED_HOSTS lists those it does."
-            return ApiError(400, sentence, code="unknown_host").response()
+            return unknown_host().response()
         return await view(request, **arguments)  # type: ignore[no-any-return]
 
     return wrapped

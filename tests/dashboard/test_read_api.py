@@ -297,6 +297,22 @@ def test_staff_read_with_their_session_and_others_do_not(client: Client) -> None
     assert client.get("/api/v1/sources").status_code == 200
 
 
+@pytest.mark.parametrize("path", ["/api/v1/sources", "/api/v1", "/v1/models"])
+def test_a_foreign_host_name_is_refused_in_the_api_s_shape(path: str, settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["tierscope.example"]
+    answer = Client().get(path, headers={"Host": "evil.example"})
+    assert (answer.status_code, answer["Content-Type"]) == (400, "application/json")
+    error = answer.json()["error"]
+    assert error["code"] == "unknown_host"
+    assert "TIERSCOPE_ALLOWED_HOSTS" in error["message"]
+
+
+def test_a_page_refuses_a_foreign_host_name_as_a_page(settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["tierscope.example"]
+    answer = Client().get("/login/", headers={"Host": "evil.example"})
+    assert (answer.status_code, answer["Content-Type"]) == (400, "text/html; charset=utf-8")
+
+
 def test_a_read_token_s_use_is_noted(program: Program) -> None:
     program.get("sources")
     program.row.refresh_from_db()

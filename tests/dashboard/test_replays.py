@@ -284,6 +284,18 @@ def test_long_requests_and_rare_ones_come_in_small_portions(limit: str, monkeypa
     assert (replay.state, replay.counts) == ("done", undisturbed.counts)
 
 
+@pytest.mark.parametrize("size", ["30,000,000 blocks", "500M tokens", "50 TiB"])
+def test_tiers_with_too_many_blocks_are_refused_before_the_trace_is_read_to_its_end(
+    size: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay_run, "PORTION", 20)
+    write_trace()
+    replay = make(tiers=wishes({"gpu": size}))
+    with pytest.raises(ValueError, match="blocks together; expected at most 20,000,000"):
+        replay_run.Scan(replay).step()
+    assert "expected at most 20,000,000" in run(replay).error
+
+
 @pytest.mark.parametrize("step", ["_scan", "_run"])
 def test_one_that_takes_long_to_open_stays_claimed_and_ends_when_it_is_cancelled(
     step: str, monkeypatch: pytest.MonkeyPatch

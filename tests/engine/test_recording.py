@@ -257,6 +257,19 @@ def test_a_clock_that_is_set_back_begins_files_behind_the_others(tmp_path: Path)
     assert [file.name[-16:] for file in sorted(tmp_path.iterdir())] == ["-000001.jsonl.gz", "-000002.jsonl.gz"]
 
 
+def test_what_somebody_else_put_into_the_folder_stays_and_names_no_file(tmp_path: Path) -> None:
+    others = [tmp_path / name for name in ("0.jsonl.gz", "zz-9.jsonl.gz", "notes.txt")]
+    for other in others:
+        other.write_bytes(b"theirs" * 5000)
+    folder = TraceFolder(tmp_path, 16_000, lambda: 1_790_000_000.0)
+    for number in range(40):
+        folder.append(incompressible(number))
+        folder.check()
+    assert {other.read_bytes() for other in others} == {b"theirs" * 5000}
+    ours = [file.name for file in sorted(tmp_path.iterdir()) if file not in others]
+    assert {name[:16] for name in ours} == {"20260921T141320Z"}
+
+
 def test_what_is_larger_than_the_bound_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="more than the 100 that all files may have"):
         TraceFolder(tmp_path, 100).append(incompressible(0))

@@ -1,10 +1,10 @@
 """A file, a folder or a pattern to numbered lines: plain, gzipped, or in a tar archive, read as streams.
 
 An archive is never unpacked to disk: only its regular files are read, in their order; links, devices and names that
-lead elsewhere have no effect. Knows nothing about what the lines mean.
+lead elsewhere have no effect. A gzipped file that is being appended to ends with its last whole member's lines, or
+whole lines of the one after it. Knows nothing about what the lines mean.
 """
 
-import gzip
 import io
 import math
 import tarfile
@@ -24,6 +24,10 @@ _BUFFER_BYTES = 1 << 17
 # Before a member's data: its header, a long name, attributes, maps of sparse files, which are read into memory at once.
 _MAX_HEADER_BYTES = 1 << 20
 _TORN = (EOFError, OSError, zlib.error)
+
+
+class _UnfinishedError(EOFError):
+    """The file ends within a gzip member that is not its first: somebody appends to it just now."""
 
 
 class Line(NamedTuple):
@@ -121,6 +125,8 @@ def _numbered(name: str, stream: IO[bytes], meter: Meter) -> Iterator[Line]:
     for number in count(1):
         try:
             text = stream.readline(max_bytes + 1)
+        except _UnfinishedError:
+            return
         except _TORN as error:
             raise TraceError(f"{name}, line {number:,}: the compressed file is torn ({error}).") from None
         if not text:
@@ -140,7 +146,43 @@ def _unpacked(name: str, stream: io.BufferedReader, meter: Meter) -> io.Buffered
         if start.startswith(magic):
             raise TraceError(f"{name} is packed with {packer}; expected plain lines, gzip or tar.")
     is_gzip = start.startswith(_GZIP_MAGIC)
-    return _counted(gzip.GzipFile(fileobj=stream) if is_gzip else stream, count_bytes)
+    return _counted(_Gunzip(stream) if is_gzip else stream, count_bytes)
+
+
+class _Gunzip:
+    """What the members of a gzipped file hold, one after the other, each checked at its end; zeros may lie between."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._stream = stream
+        self._num_whole = 0
+        self._is_begun = False
+        self._begin(b"")
+
+    def read1(self, size: int, /) -> bytes:
+        """b"" at the end. Raises zlib.error for what is damaged, EOFError for what ends too early."""
+        while True:
+            if self._member.eof:
+                self._num_whole += 1
+                self._begin(self._member.unused_data)
+            packed = self._packed or self._stream.read1(_BUFFER_BYTES)
+            is_over = not packed
+            if not self._is_begun:
+                packed = packed.lstrip(b"\0")
+            self._is_begun = self._is_begun or bool(packed)
+            data = self._member.decompress(packed, size)
+            self._packed = self._member.unconsumed_tail
+            if data or (is_over and self._is_at_end()):
+                return data
+
+    def _begin(self, packed: bytes) -> None:
+        self._member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        self._packed = packed
+        self._is_begun = False
+
+    def _is_at_end(self) -> bool:
+        if self._is_begun and not self._member.eof:
+            raise (_UnfinishedError if self._num_whole else EOFError)("it ends before its end")
+        return not self._is_begun
 
 
 class _Source(Protocol):

@@ -9,11 +9,13 @@ import json
 import tempfile
 from array import array
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import IO
 
 import numpy as np
 
 from tiers.traces.limits import Meter
+from tiers.traces.request import TraceError
 from tiers.traces.rows import Row
 
 _LENGTH_BYTES = 4
@@ -23,14 +25,23 @@ def merged(files: list[Iterator[Row]]) -> Iterator[Row]:
     return heapq.merge(*files, key=_at)
 
 
-def sorted_rows(rows: Iterable[Row], meter: Meter) -> Iterator[Row]:
-    """Rows of one time stay in their order."""
-    with tempfile.TemporaryFile(prefix="tierscope-trace-") as file:
-        times, places = array("d"), array("q")
+def sorted_rows(rows: Iterable[Row], meter: Meter, scratch: Path | None = None) -> Iterator[Row]:
+    """Rows of one time stay in their order. The temporary file lies in `scratch`, else where the system has them.
+
+    Raises TraceError where it would have more bytes than the limits allow.
+    """
+    max_bytes = meter.limits.max_sorted_bytes
+    with tempfile.TemporaryFile(prefix="tierscope-trace-", dir=scratch) as file:
+        times, places, end = array("d"), array("q"), 0
         for row in rows:
             times.append(_at(row))
-            places.append(file.tell())
-            file.write(_packed(row))
+            places.append(end)
+            end += file.write(_packed(row))
+            if end > max_bytes:
+                raise TraceError(
+                    f"{row.where}: more than {max_bytes:,} bytes to be put in the order of their times; cut the trace, "
+                    "or give files that are in order."
+                )
         meter.is_sorted(len(times))
         for index in np.argsort(np.frombuffer(times, np.float64), kind="stable") if times else ():
             file.seek(places[index])

@@ -9,11 +9,12 @@ from tiers.traces.request import TraceError
 @dataclass(frozen=True)
 class TraceLimits:
     """`max_bytes` are unpacked ones, of all files together. A prompt of a million tokens in blocks of 16 has a line of
-    about 8 MiB.
+    about 8 MiB. `max_sorted_bytes` may lie in a temporary file where requests have to be sorted first.
     """
 
     max_line_bytes: int = 8 << 20
     max_bytes: int = 64 << 30
+    max_sorted_bytes: int = 8 << 30
     max_files: int = 200
     max_requests: int = 50_000_000
     max_accesses: int = 200_000_000

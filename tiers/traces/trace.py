@@ -4,6 +4,7 @@ Knows nothing about what requests are read for.
 """
 
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
@@ -73,38 +74,80 @@ def open_trace(
     block_tokens: int = 16,
     faults: Faults | None = None,
     limits: TraceLimits | None = None,
+    scratch: Path | None = None,
     while_opening: Callable[[], object] = lambda: None,
 ) -> Trace:
-    """`path` is a file, a folder or a pattern. `load_tokenizer` and `block_tokens` are for traces with text.
+    """`path` is a file, a folder or a pattern. `load_tokenizer` and `block_tokens` are for traces with text, `scratch`
+    is the folder for what has to be sorted first. Of several files one that is no part of the trace is a fault.
 
     `while_opening` is called now and then until the first request is there, which takes minutes where many lines have
     to be sorted; what it raises ends that. Wrong lines end the reading, where `faults` are not given. Raises
     TraceError, or OSError where nothing can be read.
     """
     limits, faults = limits or TraceLimits(), faults or RefuseFaults()
-    paths = paths_of(path)
-    first_lines = _first_lines(paths[0], limits)
-    if not first_lines:
+    first_lines = _first_lines_of_files(paths_of(path), limits, faults)
+    begins = [lines for lines in first_lines.values() if lines]
+    if not begins:
         raise TraceError(f"{path} has no requests; expected one JSON object a line, or CSV.")
     try:
-        form = detect(first_lines) if kind == AUTO else form_of(kind)
+        form = _detected(begins) if kind == AUTO else form_of(kind)
         read = form.reader(load_tokenizer, block_tokens)
     except TraceError:
         raise
     except ValueError as error:
         raise TraceError(f"{path}: {error}") from None
-    meter = Meter(limits, sum(each.stat().st_size for each in paths), while_opening)
-    trace = Trace(form, _rows(paths, form, _has_times(first_lines, form), faults, meter), read, faults, meter)
+    if len(first_lines) > 1:
+        first_lines = _without_foreign(first_lines, form, faults)
+    meter = Meter(limits, sum(each.stat().st_size for each in first_lines), while_opening)
+    has_times = _has_times(next(filter(None, first_lines.values()), []), form)
+    trace = Trace(form, _rows(list(first_lines), form, has_times, faults, meter, scratch), read, faults, meter)
     meter.on_read = lambda: None
     return trace
 
 
+_FirstLines = dict[Path, list[Line]]
+
+
+def _first_lines_of_files(paths: list[Path], limits: TraceLimits, faults: Faults) -> _FirstLines:
+    """Of several files one that cannot be opened is a fault and left out."""
+    found: _FirstLines = {}
+    for path in paths:
+        try:
+            found[path] = _first_lines(path, limits)
+        except TraceError as error:
+            if len(paths) == 1:
+                raise
+            faults.tell(error)
+    return found
+
+
 def _first_lines(path: Path, limits: TraceLimits) -> list[Line]:
-    """Of the first file that has any."""
+    """Of an archive's first file that has any."""
     for lines in open_lines(path, Meter(limits, 0)):
         if found := list(islice(lines, _LOOKED_AT)):
             return found
     return []
+
+
+def _detected(begins: list[list[Line]]) -> Form:
+    """The form of the first file that has one. Raises TraceError about the first."""
+    for lines in begins:
+        with suppress(TraceError):
+            return detect(lines)
+    return detect(begins[0])
+
+
+def _without_foreign(first_lines: _FirstLines, form: Form, faults: Faults) -> _FirstLines:
+    """Somebody's notes beside a trace's files are told once, by their name, not line by line."""
+    own: _FirstLines = {}
+    for path, lines in first_lines.items():
+        if lines and not any(form.fits(line.text) for line in lines):
+            fields = "”, “".join(sorted(form.told_by))
+            told = f"is no part of this trace: none of its first lines has “{fields}” ({form.title})"
+            faults.tell(TraceError(f"{path} {told}."))
+        else:
+            own[path] = lines
+    return own
 
 
 def _has_times(first_lines: list[Line], form: Form) -> bool:
@@ -120,12 +163,14 @@ class _Ignore:
         pass
 
 
-def _rows(paths: list[Path], form: Form, has_times: bool, faults: Faults, meter: Meter) -> Iterator[Row]:
+def _rows(
+    paths: list[Path], form: Form, has_times: bool, faults: Faults, meter: Meter, scratch: Path | None
+) -> Iterator[Row]:
     files = [_rows_of_file(path, form, has_times, faults, meter) for path in paths]
     if not has_times:
         return chain.from_iterable(files)
     if not form.is_in_order or any(is_archive(path, meter) for path in paths):
-        return sorted_rows(chain.from_iterable(files), meter)
+        return sorted_rows(chain.from_iterable(files), meter, scratch)
     return merged(files) if len(files) > 1 else files[0]
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from dashboard.trace_folder import folder
 from dashboard.trace_texts import load_tokenizer
 from tiers import TIERS, Policy, Tier, WriteMode
 from tiers.traces import KINDS, CountFaults, Faults, RefuseFaults, TraceError, open_trace
@@ -74,6 +75,7 @@ def _accesses(options: dict[str, Any], faults: Faults) -> Accesses:
         load_tokenizer=partial(load_tokenizer, options["tokenizer"]),
         block_tokens=options["block_tokens"],
         faults=faults,
+        scratch=folder(),
     ) as trace:
         traced = traced_accesses(trace)
     if not traced.tenants:

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiers.traces import TraceError, TraceLimits, TraceRequest, open_trace
+from tiers.traces import CountFaults, TraceError, TraceLimits, TraceRequest, open_trace
+from tiers.traces.files import _Gunzip
 from tiers.traces.in_order import merged, sorted_rows
 from tiers.traces.limits import Meter
 from tiers.traces.rows import Row
@@ -153,6 +154,47 @@ def test_a_torn_gzip_file_is_told(tmp_path: Path) -> None:
         read(path)
 
 
+def appended(*times: float) -> list[bytes]:
+    """Members as an engine that records appends them, of 40 requests each."""
+    return [gzip.compress(b"".join(line(time + n / 100, f"{time}.{n}") for n in range(40))) for time in times]
+
+
+@pytest.mark.parametrize("kept", [1, 5, 11, 60, -9, -1])
+def test_a_file_that_is_just_being_appended_to_ends_where_it_is(tmp_path: Path, kept: int) -> None:
+    whole, growing = appended(1, 2)
+    path = tmp_path / "20260921T141320Z-000001.jsonl.gz"
+    path.write_bytes(whole + growing[:kept])
+    names = [f"{time}.{n}" for time in (1, 2) for n in range(40)]
+    assert names[:40] == ids(path)[:40]
+    assert ids(path) == names[: len(ids(path))]
+
+
+def test_what_is_damaged_in_the_middle_of_a_file_with_several_members_is_told(tmp_path: Path) -> None:
+    first, second, third = appended(1, 2, 3)
+    path = tmp_path / "trace.gz"
+    for damaged in (second[:-20], second[:-6] + b"\x55" * 6, b"\x1f\x8c" + second[2:]):
+        path.write_bytes(first + damaged + third)
+        with pytest.raises(TraceError, match="the compressed file is torn"):
+            read(path)
+
+
+def test_zeros_between_and_behind_gzip_members_are_nothing(tmp_path: Path) -> None:
+    first, second = appended(1, 2)
+    path = tmp_path / "trace.gz"
+    path.write_bytes(first + bytes(700) + second + bytes(512))
+    assert len(ids(path)) == 80
+
+
+@given(st.lists(st.binary(max_size=300), max_size=4), st.integers(1, 40))
+def test_members_are_unpacked_as_gzip_does_it(parts: list[bytes], size: int) -> None:
+    packed = b"".join(map(gzip.compress, parts))
+    unpacking, found = _Gunzip(io.BufferedReader(io.BytesIO(packed), 8)), b""
+    while data := unpacking.read1(size):
+        assert len(data) <= size
+        found += data
+    assert found == b"".join(parts)
+
+
 @pytest.mark.parametrize("kept", [100, 600, 1500])
 def test_a_torn_archive_is_told(tmp_path: Path, kept: int) -> None:
     path = archive(tmp_path / "trace", "w:", ("a", line(1, "a") * 50), ("b", line(1, "b")))
@@ -186,6 +228,43 @@ def test_what_is_read_is_bounded(tmp_path: Path, limits: dict[str, int], sentenc
     path.write_bytes(gzip.compress(line(1, *range(50)) * 2))
     with pytest.raises(TraceError, match=sentence):
         read(path, **limits)
+
+
+def test_what_lies_on_disk_to_be_sorted_is_bounded(tmp_path: Path) -> None:
+    path = archive(tmp_path / "trace.tar", "w:", ("a", line(1, "x" * 1000) * 20))
+    with pytest.raises(TraceError, match="line 9: more than 10,000 bytes to be put in the order of their times"):
+        read(path, max_sorted_bytes=10_000)
+    assert len(read(path, max_sorted_bytes=30_000)) == 20
+
+
+def test_what_has_to_be_sorted_lies_where_the_caller_says(tmp_path: Path) -> None:
+    path = archive(tmp_path / "trace.tar", "w:", ("a", line(1, 1)))
+    with pytest.raises(FileNotFoundError), open_trace(path, scratch=tmp_path / "nowhere") as trace:
+        list(trace)
+
+
+def test_a_file_that_is_no_part_of_a_folders_trace_is_named_once(tmp_path: Path) -> None:
+    (tmp_path / "0-notes.txt").write_text("not mine\n" * 30)
+    (tmp_path / "1.jsonl").write_bytes(line(1, "a") + line(3, "c"))
+    (tmp_path / "2.jsonl").write_bytes(b"damaged\n" + line(2, "b"))
+    (tmp_path / "3.zip").write_bytes(b"PK\x03\x04")
+    (tmp_path / "4.empty").touch()
+    with pytest.raises(TraceError, match=r"3\.zip is packed with zip"):
+        read(tmp_path)
+    faults = CountFaults()
+    with open_trace(tmp_path, faults=faults) as trace:
+        assert [name for request in trace for name in request.block_ids] == ["a", "b", "c"]
+    told = " ".join(faults.sentences)
+    assert faults.count == 3
+    assert f"{tmp_path}/0-notes.txt is no part of this trace: none of its first lines has “block_ids”" in told
+    assert "2.jsonl, line 1: not JSON" in told
+
+
+def test_a_folder_without_any_trace_is_told_by_its_first_file(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("no trace\n")
+    (tmp_path / "b.txt").write_text("no trace\n")
+    with pytest.raises(TraceError, match=r"a\.txt, line 1: not JSON"):
+        read(tmp_path)
 
 
 def test_files_are_bounded(tmp_path: Path) -> None:
