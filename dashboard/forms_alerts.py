@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 
 from dashboard.alert_words import WORDS
-from dashboard.forms_sources import AccessForm
+from dashboard.forms_sources import TLS, AccessForm
 from dashboard.models import AlertRule, Webhook
 from dashboard.services.sources import check_url
 
@@ -26,7 +26,7 @@ class RuleForm(forms.ModelForm[AlertRule]):
 class WebhookForm(AccessForm):
     class Meta:
         model = Webhook
-        fields = ["name", "url", "is_enabled", "sends_resolved", "tls_ca", "tls_is_unchecked"]
+        fields = ["name", "url", "is_enabled", "sends_resolved", *TLS]
 
     def clean(self) -> dict[str, Any] | None:
         data = super().clean() or self.cleaned_data

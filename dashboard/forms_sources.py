@@ -1,28 +1,32 @@
 """The admin's forms for what is watched: sources, and mappings of texts that no table knows. Reads nothing itself."""
 
-import ssl
 from typing import Any
 from urllib.parse import urlsplit
 
 from django import forms
 from django.forms.models import BaseInlineFormSet
+from django.utils import timezone
 
 from dashboard.models import Backfill, CacheTier, Discovery, Mapping, MappingRow, Source
 from dashboard.models_sources import CHOSEN_KINDS
 from dashboard.services.backfill import check
 from dashboard.services.source_names import check_name
-from dashboard.services.sources import check_mapping, check_not_ours, check_url, target_of
+from dashboard.services.sources import check_mapping, check_not_ours, check_series, check_url, target_of
+from dashboard.sources.address import address_problem
 from dashboard.sources.discovery import DiscoveryError, check_path
 from dashboard.sources.headers import parse_headers
 from dashboard.sources.http import fetch_target
+from dashboard.sources.target import Tls
+from dashboard.sources.tls import TlsError, tls_context
 from dashboard.sources.typed import MAX_ROWS, overlaps, row_problem
 
-_TLS = ("tls_ca", "tls_is_unchecked")
+TLS = ("tls_ca", "tls_is_unchecked", "tls_cert", "tls_server_name")  # and the key, which is never shown
+_SECRETS = ("token", "headers", "tls_key")
 _STRETCH = ("source", "url", "selector", "start_at", "end_at", "step_seconds")
 
 
 class AccessForm(forms.ModelForm[Any]):
-    """Token and headers are typed and never shown: empty keeps what is stored, `forget` removes it."""
+    """Token, headers and key are typed and never shown: empty keeps what is stored, `forget` removes it."""
 
     typed_token = forms.CharField(
         label="Token",
@@ -37,7 +41,14 @@ class AccessForm(forms.ModelForm[Any]):
         widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off"}),
         help_text="One a line, like “X-Scope-OrgID: team-a”. Never shown again; empty keeps what is stored.",
     )
-    forget = forms.BooleanField(label="Forget the stored token and headers", required=False)
+    typed_key = forms.CharField(
+        label="Key of our certificate",
+        required=False,
+        max_length=20_000,
+        widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off"}),
+        help_text="As PEM, without a password. Never shown again; empty keeps what is stored.",
+    )
+    forget = forms.BooleanField(label="Forget the stored token, headers and key", required=False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -46,7 +57,7 @@ class AccessForm(forms.ModelForm[Any]):
 
     @property
     def _stored(self) -> bool:
-        return bool(self.instance.token or self.instance.headers)
+        return self._keeps(self.instance)
 
     def clean_typed_token(self) -> str:
         token: str = self.cleaned_data["typed_token"].strip()
@@ -67,25 +78,46 @@ class AccessForm(forms.ModelForm[Any]):
     def clean_tls_ca(self) -> str:
         text: str = self.cleaned_data["tls_ca"].strip()
         try:
-            ssl.create_default_context(cadata=text or None)
-        except (ssl.SSLError, TypeError, ValueError):  # TypeError: not ASCII
-            raise forms.ValidationError(
-                "This is no certificate; expected PEM, “-----BEGIN CERTIFICATE-----” and so on.", code="invalid"
-            ) from None
+            tls_context(Tls(ca=text))
+        except TlsError as error:
+            raise forms.ValidationError(str(error), code="invalid") from None
         return text
+
+    def clean_tls_cert(self) -> str:
+        text: str = self.cleaned_data["tls_cert"].strip()
+        if "PRIVATE KEY" in text:
+            raise forms.ValidationError("Its key belongs into the field for it, which is never shown.", code="invalid")
+        return text
+
+    def clean_tls_server_name(self) -> str:
+        name: str = self.cleaned_data["tls_server_name"].strip()
+        if name and address_problem(f"https://{name}/"):
+            raise forms.ValidationError("This is no name of a server; expected one like gpu-7.example.", code="invalid")
+        return name
 
     def take_secrets(self, instance: Any, url_before: str, url: str) -> None:
         """Puts what was typed on `instance`. Raises ValidationError: a stored secret never goes to another server."""
         data = self.cleaned_data
         if data.get("forget"):
-            instance.token = instance.headers = ""
-        typed = bool(data.get("typed_token") or data.get("typed_headers"))
-        if not typed and (instance.token or instance.headers) and _origin(url_before) != _origin(url):
+            for name in _SECRETS:
+                setattr(instance, name, "")
+        typed = {name: data.get(f"typed_{name.removeprefix('tls_')}") for name in _SECRETS}
+        if not any(typed.values()) and self._keeps(instance) and _origin(url_before) != _origin(url):
             raise forms.ValidationError(
-                "The server changed: type its token and headers, or have the stored ones forgotten.", code="moved"
+                "The server changed: type its token, headers and key, or have the stored ones forgotten.", code="moved"
             )
-        instance.token = data.get("typed_token") or instance.token
-        instance.headers = data.get("typed_headers") or instance.headers
+        for name, text in typed.items():
+            setattr(instance, name, text or getattr(instance, name))
+        self._check_pair(instance)
+
+    def _keeps(self, instance: Any) -> bool:
+        return any(getattr(instance, name) for name in _SECRETS)
+
+    def _check_pair(self, instance: Any) -> None:
+        try:
+            tls_context(Tls(cert=self.cleaned_data["tls_cert"], key=instance.tls_key))
+        except TlsError as error:
+            raise forms.ValidationError({"tls_cert": str(error)}) from None
 
 
 def _origin(url: str) -> tuple[str, str]:
@@ -98,11 +130,11 @@ class SourceForm(AccessForm):
 
     class Meta:
         model = Source
-        fields = ["name", "kind", "mapping", "url", "interval_seconds", "is_enabled", *_TLS]
+        fields = ["name", "kind", "mapping", "url", "selector", "interval_seconds", "is_enabled", *TLS]
         labels = {"interval_seconds": "Read every", "is_enabled": "Read it"}
         help_texts = {
             "name": "How its engines are called on pages: letters, digits, dots, dashes and underscores.",
-            "url": "The metrics address, like http://gpu-7:8000/metrics.",
+            "url": "The metrics address, like http://gpu-7:8000/metrics; or a Prometheus, like http://prometheus:9090.",
             "interval_seconds": "Seconds, 1 to 3600. The charts have a point every 10 s.",
         }
 
@@ -119,10 +151,10 @@ class SourceForm(AccessForm):
 
     def asked(self) -> str:
         """Why a new address is refused; "" where it is not. Takes as long as a scrape. Valid forms only."""
-        if "url" not in self.changed_data:
+        if not {"url", "selector"} & set(self.changed_data):
             return ""
         try:
-            check_not_ours(target_of(self.wanted), fetch_target)
+            check_not_ours(target_of(self.wanted), fetch_target, timezone.now())
         except forms.ValidationError as error:
             return " ".join(error.messages)
         return ""
@@ -130,15 +162,18 @@ class SourceForm(AccessForm):
     def _check(self, data: dict[str, Any]) -> None:
         if self.refusal:
             self.add_error("url", self.refusal)
-        wanted = self.wanted = Source(**{name: data[name] for name in ("url", "kind", "mapping", *_TLS)})
-        wanted.token, wanted.headers = self.instance.token, self.instance.headers
+        wanted = self.wanted = Source(**{name: data[name] for name in ("url", "kind", "mapping", "selector", *TLS)})
+        for name in _SECRETS:
+            setattr(wanted, name, getattr(self.instance, name))
         try:
             if "name" in self.changed_data:
                 check_name(data["name"])
             check_url(wanted.url)
             check_mapping(wanted.kind, wanted.mapping)
+            check_series(wanted.selector)
             self.take_secrets(wanted, self.initial.get("url", ""), wanted.url)
-            self.instance.token, self.instance.headers = wanted.token, wanted.headers
+            for name in _SECRETS:
+                setattr(self.instance, name, getattr(wanted, name))
         except forms.ValidationError as error:
             self.add_error(None, error)
 
@@ -151,13 +186,14 @@ class DiscoveryForm(AccessForm):
                 "name",
                 "kind",
                 "location",
+                "selector",
                 "source_kind",
                 "mapping",
                 "interval_seconds",
                 "refresh_seconds",
                 "is_enabled",
             ),
-            *_TLS,
+            *TLS,
         ]
         help_texts = {"name": "Its engines are called by it on pages: fleet → fleet-10.0.0.7-8000."}
 
@@ -175,6 +211,9 @@ class DiscoveryForm(AccessForm):
         """The token goes to the list's server and to the engines: another list needs it typed again."""
         try:
             check_mapping(data["source_kind"], data["mapping"])
+            check_series(data["selector"])
+            if data["kind"] != Discovery.Kind.PROMETHEUS and data["selector"]:
+                raise forms.ValidationError({"selector": "Leave it empty: only a Prometheus has series."})
             if data["kind"] == Discovery.Kind.FILE:
                 check_path(data["location"])
             else:
@@ -191,7 +230,7 @@ class DiscoveryForm(AccessForm):
 class BackfillForm(AccessForm):
     class Meta:
         model = Backfill
-        fields = [*_STRETCH, *_TLS]
+        fields = [*_STRETCH, *TLS]
         labels = {"start_at": "From", "end_at": "To", "step_seconds": "Step"}
         help_texts = {"step_seconds": "Seconds between two looks, 10 to 3600. 60 suits most."}
 

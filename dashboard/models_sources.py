@@ -4,6 +4,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator, RegexVa
 from django.db import models
 from django.utils import timezone
 
+MAX_SELECTOR = 500
 _NAME = RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
 
 
@@ -72,6 +73,9 @@ class MappingRow(models.Model):
         return " ".join(filter(None, [told, "is", self.means, self.cache_tier]))
 
 
+TLS_FIELDS = ("tls_ca", "tls_is_unchecked", "tls_cert", "tls_key", "tls_server_name")
+
+
 class Access(models.Model):
     """How a server that is not ours lets itself be read. Token and headers are written, and never shown again."""
 
@@ -88,9 +92,27 @@ class Access(models.Model):
         default=False,
         help_text="Anybody on the way may then answer in its place, and sees the token.",
     )
+    tls_cert = models.TextField(
+        "our certificate",
+        max_length=100_000,
+        blank=True,
+        help_text="For a server that wants to know who asks: a certificate as PEM, with those that vouch for it.",
+    )
+    tls_key = models.TextField(max_length=20_000, blank=True)
+    tls_server_name = models.CharField(
+        "name in its certificate",
+        max_length=253,
+        blank=True,
+        help_text="Where that is another one than in the address.",
+    )
 
     class Meta:
         abstract = True
+
+    @property
+    def warning(self) -> str:
+        """What whoever looks at it should know; "" where nothing is wrong."""
+        return "Its certificate is not checked: anybody on the way may answer." if self.tls_is_unchecked else ""
 
 
 class EngineKind(models.TextChoices):
@@ -120,12 +142,20 @@ class Discovery(Access):
     class Kind(models.TextChoices):
         FILE = "file", "File (Prometheus file_sd)"
         HTTP = "http", "HTTP (Prometheus http_sd)"
+        PROMETHEUS = "prometheus", "What a Prometheus reads"
 
     name = models.CharField(max_length=32, unique=True, validators=[_NAME], error_messages=_taken("discovery"))
-    kind = models.CharField(max_length=8, choices=Kind, default=Kind.FILE)
+    kind = models.CharField(max_length=16, choices=Kind, default=Kind.FILE)
     location = models.CharField(
         max_length=500,
-        help_text="A path like /etc/targets/*.json (JSON or YAML) on the worker's machine, or an address.",
+        help_text="A path like /etc/targets/*.json (JSON or YAML) on the worker's machine, or an address; of a "
+        "Prometheus one like http://prometheus:9090.",
+    )
+    selector = models.CharField(
+        "of a Prometheus only",
+        max_length=MAX_SELECTOR,
+        blank=True,
+        help_text='Which of its series, like {job="vllm"}; empty: all engines that it has.',
     )
     source_kind = models.CharField("its engines are", max_length=16, choices=EngineKind, default=EngineKind.AUTO)
     mapping = models.ForeignKey(Mapping, null=True, blank=True, on_delete=models.PROTECT, related_name="discoveries")
@@ -152,7 +182,7 @@ class Discovery(Access):
 
 
 class Source(Access):
-    """Where one or more engines' numbers are read from."""
+    """Where one or more engines' numbers are read from: a text, or with a `selector` series of a Prometheus."""
 
     Kind = EngineKind
 
@@ -160,6 +190,13 @@ class Source(Access):
     kind = models.CharField(max_length=16, choices=Kind, default=Kind.AUTO)
     # No URLField: its validator refuses hosts without a dot, which is how containers call each other (http://vllm:8000).
     url = models.CharField("URL", max_length=200, blank=True, help_text="Empty for the embedded engines.")
+    selector = models.CharField(
+        "series of a Prometheus",
+        max_length=MAX_SELECTOR,
+        blank=True,
+        help_text="Empty where the address is the engine's own text. Where it is a Prometheus: which of its series are "
+        'this engine\'s, like {job="vllm", instance="gpu-7:8000"}.',
+    )
     mapping = models.ForeignKey(
         Mapping,
         null=True,
@@ -200,7 +237,7 @@ class Backfill(Access):
     source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="backfills")
     url = models.CharField("Prometheus", max_length=200, help_text="Its address, like http://prometheus:9090.")
     selector = models.CharField(
-        max_length=500, help_text='Which of its series are this engine\'s, like {instance="gpu-7:8000"}.'
+        max_length=MAX_SELECTOR, help_text='Which of its series are this engine\'s, like {instance="gpu-7:8000"}.'
     )
     start_at = models.DateTimeField()
     end_at = models.DateTimeField()

@@ -72,7 +72,8 @@ class WebhookAdmin(admin.ModelAdmin[Webhook]):
     @admin.display(description="state")
     def state(self, webhook: Webhook) -> str:
         told = f"Last told {ago((timezone.now() - webhook.last_ok_at).total_seconds())}." if webhook.last_ok_at else ""
-        return " ".join(filter(None, [webhook.last_error, told])) or "Not told of anything yet."
+        told = " ".join(filter(None, [webhook.last_error, told])) or "Not told of anything yet."
+        return " ".join(filter(None, [told, webhook.warning]))
 
     @admin.display(description="waiting to be told")
     def waiting(self, webhook: Any) -> str:

@@ -12,7 +12,10 @@ from dashboard.charts.words import ago
 from dashboard.forms_sources import DiscoveryForm
 from dashboard.models import Discovery
 
-_TYPED = ("name", "kind", "location", "source_kind", "mapping", "interval_seconds", "refresh_seconds", "is_enabled")
+_TYPED = (
+    *("name", "kind", "location", "selector"),
+    *("source_kind", "mapping", "interval_seconds", "refresh_seconds", "is_enabled"),
+)
 _HEALTH = ("state", "targets", "gone")
 
 
@@ -37,14 +40,7 @@ class DiscoveryAdmin(admin.ModelAdmin[Discovery]):
 
     @admin.display(description="state")
     def state(self, discovery: Discovery) -> str:
-        read = (
-            f"Last read {ago((timezone.now() - discovery.last_ok_at).total_seconds())}." if discovery.last_ok_at else ""
-        )
-        if not discovery.is_enabled:
-            return "Switched off."
-        if discovery.last_error:
-            return f"{discovery.last_error} {read or 'Never read well.'}"
-        return read or "Not tried yet: the worker reads it within seconds."
+        return " ".join(filter(None, [_told(discovery), discovery.warning]))
 
     @admin.display(description="targets", ordering="last_num_targets")
     def targets(self, discovery: Discovery) -> str:
@@ -53,3 +49,12 @@ class DiscoveryAdmin(admin.ModelAdmin[Discovery]):
     @admin.display(description="gone")
     def gone(self, discovery: Any) -> str:
         return f"{discovery.num_gone:,}"
+
+
+def _told(discovery: Discovery) -> str:
+    read = f"Last read {ago((timezone.now() - discovery.last_ok_at).total_seconds())}." if discovery.last_ok_at else ""
+    if not discovery.is_enabled:
+        return "Switched off."
+    if discovery.last_error:
+        return f"{discovery.last_error} {read or 'Never read well.'}"
+    return read or "Not tried yet: the worker reads it within seconds."

@@ -25,9 +25,12 @@ from dashboard.services.sources import start_over
 from dashboard.sources.adapter import HIT_TIERS
 from dashboard.zone import in_words
 
-_TYPED = ("name", "kind", "mapping", "url", "interval_seconds", "is_enabled")
-_OF_WATCHED = ("mapping", "url")
-ACCESS = ("typed_token", "typed_headers", "forget", "tls_ca", "tls_is_unchecked")
+_TYPED = ("name", "kind", "mapping", "url", "selector", "interval_seconds", "is_enabled")
+_OF_WATCHED = ("mapping", "url", "selector")
+ACCESS = (
+    *("typed_token", "typed_headers", "tls_ca", "tls_server_name", "tls_cert", "typed_key"),
+    *("forget", "tls_is_unchecked"),
+)
 _HEALTH = ("state", "last_tried", "last_read", "took", "samples", "remarks")
 
 
@@ -36,7 +39,7 @@ class SourceAdmin(admin.ModelAdmin[Source]):
     form = SourceForm
     list_display = ["name", "state", "kind", "url", "every", "last_tried", "took", "samples"]
     list_filter = ["kind", "discovery"]
-    search_fields = ["name", "url"]
+    search_fields = ["name", "url", "selector"]
     list_select_related = ["discovery"]
     change_form_template = "admin/dashboard/source/change_form.html"
 
@@ -85,7 +88,7 @@ class SourceAdmin(admin.ModelAdmin[Source]):
 
     def save_model(self, request: HttpRequest, obj: Source, form: SourceForm, change: bool) -> None:
         super().save_model(request, obj, form, change)
-        if change and {"url", "kind", "mapping"} & set(form.changed_data):
+        if change and {"url", "selector", "kind", "mapping"} & set(form.changed_data):
             start_over(obj)
 
     def get_urls(self) -> list[URLPattern]:

@@ -41,6 +41,10 @@ def state_of(source: Source, now: datetime) -> SourceState:
 
 def describe(source: Source, now: datetime) -> str:
     """The state's reason and since when, as sentences. They stay the same for a while: screen readers read changes."""
+    return " ".join(filter(None, [_told(source, now), source.warning]))
+
+
+def _told(source: Source, now: datetime) -> str:
     state, read = state_of(source, now), _read(source, now)
     if state is SourceState.FAILING:
         return f"{_reason(source)} {_capital(read)}."

@@ -2,7 +2,8 @@
 
 A step of a query is to it what a scrape is to the recorder: the same tables read it, the same rules make increases of
 it. What was imported and how far is stored in the transaction that books it, so a crash neither loses nor doubles. Time
-since the first live reading, and what another import covers, is left out.
+since the first live reading, and what another import covers, is left out. Where the live readings are a Prometheus' as
+well, an import goes up to the very sample that they begin with.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,7 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 
 from dashboard.models import Backfill, Source
+from dashboard.models_sources import TLS_FIELDS
 from dashboard.selectors.kept import oldest_starts, retention
 from dashboard.services.buckets import Amount, add_amounts
 from dashboard.services.increases import increase, observed_keys, series_ids, with_derived
@@ -53,24 +55,31 @@ def plan(wanted: Backfill, *, now: datetime) -> list[Backfill]:
     Raises ValidationError with sentences for a person.
     """
     check(wanted)
-    step = timedelta(seconds=wanted.step_seconds)
-    spans = [span for span in free_spans(wanted, now) if span[1] - span[0] >= step]
-    return [_stored(wanted, *span) for span in spans]
+    return [_stored(wanted, *span) for span in free_spans(wanted, now)]
 
 
 def free_spans(wanted: Backfill, now: datetime) -> Iterator[Span]:
     """What is left of it before the first live reading, without other imports that brought anything."""
-    source = wanted.source
-    start, end = _aligned(wanted.start_at, wanted.step_seconds), min(wanted.end_at, source.first_ok_at or now, now)
+    source, step = wanted.source, wanted.step_seconds
+    start, end = _aligned(wanted.start_at, step), _end(wanted, now)
     others = source.backfills.exclude(num_samples=0, cursor_at__gte=F("end_at")).order_by("start_at")
     for other in others:
         if other.start_at >= end:
             break
         if start < other.start_at:
             yield start, other.start_at
-        start = max(start, _aligned(other.end_at, wanted.step_seconds))
+        start = max(start, _aligned(other.end_at, step))
     if start < end:
         yield start, end
+
+
+def _end(wanted: Backfill, now: datetime) -> datetime:
+    """A multiple of the step, for the next import to go on from; or the sample that live readings begin with."""
+    source = wanted.source
+    end = min(wanted.end_at, source.first_ok_at or now, now)
+    if source.selector and end == source.first_ok_at:
+        return end
+    return datetime.fromtimestamp(int(end.timestamp()) // wanted.step_seconds * wanted.step_seconds, tz=UTC)
 
 
 def _aligned(moment: datetime, step_seconds: int) -> datetime:
@@ -116,8 +125,7 @@ def _stored(wanted: Backfill, start: datetime, end: datetime) -> Backfill:
         step_seconds=wanted.step_seconds,
         token=wanted.token,
         headers=wanted.headers,
-        tls_ca=wanted.tls_ca,
-        tls_is_unchecked=wanted.tls_is_unchecked,
+        **{name: getattr(wanted, name) for name in TLS_FIELDS},
         start_at=start,
         end_at=end,
         cursor_at=start,
@@ -173,7 +181,9 @@ Booked = tuple[Key, int, int]  # what, at which second, how much
 
 
 def _piece(backfill: Backfill, ask: Ask) -> tuple[list[Booked], States, int, datetime]:
-    """At most MAX_POINTS steps after the cursor. The first import's first step is only what increases begin from."""
+    """At most MAX_POINTS steps after the cursor, and the end where that lies between two. The first import's first step
+    is only what increases begin from.
+    """
     first = backfill.cursor_at == backfill.start_at
     step = timedelta(seconds=backfill.step_seconds)
     start = backfill.cursor_at if first else backfill.cursor_at + step
@@ -185,13 +195,18 @@ def _piece(backfill: Backfill, ask: Ask) -> tuple[list[Booked], States, int, dat
     states = _from_json(backfill.state)
     booked: list[Booked] = []
     num_samples = 0
-    for second, exposition in steps(
-        history, adapter, int(start.timestamp()), int(until.timestamp()), backfill.step_seconds, ask
-    ):
-        num_samples += len(exposition.samples)
-        for reading in _readings(exposition, target, backfill.source.name, second):
-            booked += _increases(reading, states, second - backfill.step_seconds // 2)
-    last = until if until >= backfill.end_at else start + (until - start) // step * step
+    last = start + (until - start) // step * step
+    stretches = [(start, until, step)]
+    if until >= backfill.end_at > last:
+        stretches, last = [*stretches, (until, until, until - last)], until
+    for begin, end, seen_over in stretches:
+        half = int(seen_over.total_seconds()) // 2
+        for second, exposition in steps(
+            history, adapter, begin.timestamp(), end.timestamp(), backfill.step_seconds, ask
+        ):
+            num_samples += len(exposition.samples)
+            for reading in _readings(exposition, target, backfill.source.name, second):
+                booked += _increases(reading, states, second - half)
     return booked, states, num_samples, last
 
 

@@ -14,15 +14,17 @@ from django.db import transaction
 from dashboard.models import Discovery, Source
 from dashboard.services import claims
 from dashboard.services.source_names import own_engines
-from dashboard.services.sources import access_of
+from dashboard.services.sources import access_of, typed_adapter
 from dashboard.sources.discovery import DiscoveryError, Found, found, read_files, source_name
+from dashboard.sources.exposition import ExpositionError
 from dashboard.sources.http import ScrapeError, fetch
+from dashboard.sources.prometheus_targets import targets_now
 
 _log = logging.getLogger(__name__)
 _ERROR_LENGTH = 1000
 _BATCH = 200
 
-ReadList = Callable[[Discovery], str]
+ReadTargets = Callable[[Discovery, datetime], list[Found]]
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,15 @@ class Changed:
     gone: int = 0
 
 
-def read_list(discovery: Discovery) -> str:
-    """The list as JSON. Raises DiscoveryError or ScrapeError."""
+def read_targets(discovery: Discovery, now: datetime) -> list[Found]:
+    """What is listed. Raises DiscoveryError, ScrapeError or ExpositionError."""
     if discovery.kind == Discovery.Kind.FILE:
-        return read_files(discovery.location)
+        return found(read_files(discovery.location))
     access = access_of(discovery)
-    return fetch(discovery.location, headers=access.headers, tls=access.tls, accept="application/json")
+    if discovery.kind == Discovery.Kind.PROMETHEUS:
+        typed = typed_adapter(discovery.mapping) if discovery.mapping else None
+        return targets_now(discovery.location, discovery.selector, discovery.source_kind, typed, now, access)
+    return found(fetch(discovery.location, headers=access.headers, tls=access.tls, accept="application/json"))
 
 
 def due_ids(now: datetime) -> list[int]:
@@ -48,7 +53,7 @@ def due_ids(now: datetime) -> list[int]:
     return [pk for pk, due_at, refresh_seconds in told if claims.is_due(due_at, refresh_seconds, now)]
 
 
-def refresh_due(now: datetime, read: ReadList = read_list) -> int:
+def refresh_due(now: datetime, read: ReadTargets = read_targets) -> int:
     """Every list whose time has come; how many were read. What nobody thought of ends one list, not those after it."""
     num_read = 0
     for pk in due_ids(now):
@@ -61,14 +66,14 @@ def refresh_due(now: datetime, read: ReadList = read_list) -> int:
     return num_read
 
 
-def refresh(discovery_id: int, *, now: datetime, read: ReadList = read_list) -> Changed | None:
+def refresh(discovery_id: int, *, now: datetime, read: ReadTargets = read_targets) -> Changed | None:
     """Reads one due list and changes its sources; None where it is not due, another was first, or it cannot be read."""
     discovery = _claim(discovery_id, now)
     if discovery is None:
         return None
     try:
-        targets = found(read(discovery))
-    except (DiscoveryError, ScrapeError) as error:
+        targets = read(discovery, now)
+    except (DiscoveryError, ScrapeError, ExpositionError) as error:
         _finish(discovery, now, last_error=str(error)[:_ERROR_LENGTH])
         return None
     with transaction.atomic():
@@ -92,16 +97,16 @@ def _finish(discovery: Discovery, now: datetime, **told: object) -> bool:
 
 
 def _change(discovery: Discovery, targets: list[Found], now: datetime) -> Changed:
-    known = {source.url: source for source in discovery.sources.all()}
-    listed = {target.url for target in targets}
-    back = [source.pk for url, source in known.items() if url in listed and source.gone_at]
-    gone = [source.pk for url, source in known.items() if url not in listed and not source.gone_at]
+    known = {(source.url, source.selector): source for source in discovery.sources.all()}
+    listed = {target.place for target in targets}
+    back = [source.pk for place, source in known.items() if place in listed and source.gone_at]
+    gone = [source.pk for place, source in known.items() if place not in listed and not source.gone_at]
     Source.objects.filter(pk__in=back).update(gone_at=None, due_at=now)
     Source.objects.filter(pk__in=gone).update(gone_at=now)
     discovery.sources.update(
         kind=discovery.source_kind, mapping=discovery.mapping, interval_seconds=discovery.interval_seconds
     )
-    come = _new(discovery, [target for target in targets if target.url not in known], now)
+    come = _new(discovery, [target for target in targets if target.place not in known], now)
     return Changed(come=len(come), back=len(back), gone=len(gone))
 
 
@@ -115,6 +120,7 @@ def _new(discovery: Discovery, targets: list[Found], now: datetime) -> list[Sour
             Source(
                 name=name,
                 url=target.url,
+                selector=target.selector,
                 kind=discovery.source_kind,
                 mapping=discovery.mapping,
                 interval_seconds=discovery.interval_seconds,

@@ -104,11 +104,11 @@ def _look(
 ) -> _Look:
     began = time.monotonic()
     try:
-        adapted = read_watched(target, connection, fetch_text)
+        adapted = read_watched(target, connection, fetch_text, clock())
     except (ScrapeError, ExpositionError, redis.RedisError) as error:
         return _Look(clock(), time.monotonic() - began, error=str(error) or type(error).__name__)
     at = clock()
-    found = readings(adapted, at=at, prefix=name)
+    found = readings(adapted, at=adapted.at or at, prefix=name, is_dated=adapted.at is not None)
     return _Look(at, time.monotonic() - began, tuple(found), tuple(_remarks(adapted)))
 
 
@@ -160,7 +160,7 @@ def _read_embedded(source: Source, connection: redis.Redis, now: datetime) -> Re
             problems.append(f"{entry.engine}: {error}")
             continue
         problems += adapted.problems
-        found += readings(adapted, at=entry.at, prefix="", boot_id=entry.boot_id, starts_from_zero=True)
+        found += readings(adapted, at=entry.at, prefix="", boot_id=entry.boot_id, starts_from_zero=True, is_dated=True)
     return found, problems
 
 
@@ -178,8 +178,10 @@ def book(source: Source, reading: Reading) -> bool:
     run, is_first = EngineRun.objects.select_for_update().get_or_create(
         source=source, engine=reading.engine, boot_id=reading.boot_id, defaults={"read_at": reading.at}
     )
-    if not is_first and reading.at <= run.read_at and reading.boot_id:
-        return False  # of a watched engine the order is that of the claims, also where the clock was set back
+    if not is_first and reading.at <= run.read_at and reading.is_dated:
+        return (
+            False  # of what we read at our own time the order is that of the claims, also where the clock was set back
+        )
     moment = _moment(reading, None if is_first else run.read_at, source.interval_seconds)
     counters = take_increases(source, run, reading, is_first=is_first)
     ids = counters.series_ids
@@ -216,7 +218,7 @@ def next_due(now: datetime, interval_seconds: int) -> datetime:
 def _finish(source: Source, look: _Look, *, error: str) -> bool:
     """Ends the claim; False where it is no longer ours."""
     ok = {
-        "first_ok_at": Coalesce("first_ok_at", Value(look.at)),
+        "first_ok_at": Coalesce("first_ok_at", Value(min((each.at for each in look.found), default=look.at))),
         "last_ok_at": look.at,
         "last_num_samples": total_samples(look.found),
     }

@@ -37,7 +37,7 @@ def try_source(source: Source, *, now: datetime, connection: redis.Redis, fetch_
     try:
         if source.kind == Source.Kind.EMBEDDED:
             return _embedded(connection, now)
-        return _trial(read_watched(target_of(source), connection, fetch_text))
+        return _trial(read_watched(target_of(source), connection, fetch_text, now))
     except (ScrapeError, ExpositionError) as error:
         return Trial(source.get_kind_display(), (), (str(error),))
     except redis.RedisError as error:

@@ -9,13 +9,14 @@ from dashboard import valkey
 from dashboard.models import Access, Discovery, Mapping, Source
 from dashboard.services.source_names import check_name
 from dashboard.sources.address import address_problem
-from dashboard.sources.exposition import ExpositionError, parse
+from dashboard.sources.exposition import ExpositionError
 from dashboard.sources.headers import parse_headers, with_token
 from dashboard.sources.http import ScrapeError, fetch_target
+from dashboard.sources.prometheus import HistoryError, check_selector
 from dashboard.sources.rules import Adapter
 from dashboard.sources.target import Allowed, Target, Tls
 from dashboard.sources.typed import adapter_of
-from dashboard.sources.watched import Fetch, OwnEngineError, refuse_own
+from dashboard.sources.watched import Fetch, OwnEngineError, exposition_of, refuse_own
 
 EMBEDDED_NAME = "embedded"
 EMBEDDED_INTERVAL_SECONDS = (
@@ -40,15 +41,19 @@ def add_source(
     interval_seconds: int,
     now: datetime,
     mapping: Mapping | None = None,
+    selector: str = "",
+    token: str = "",
     fetch_text: Fetch | None = None,
 ) -> Source:
     """Watches one more engine. Raises ValidationError with sentences for a person."""
     source = Source(name=name, url=url, kind=kind, interval_seconds=interval_seconds, mapping=mapping, due_at=now)
+    source.selector, source.token = selector, token
     check_name(name)
     check_url(url)
     check_mapping(kind, mapping)
+    check_series(selector)
     source.full_clean()
-    check_not_ours(target_of(source), fetch_text or fetch_target)
+    check_not_ours(target_of(source), fetch_text or fetch_target, now)
     source.save()
     return source
 
@@ -57,19 +62,23 @@ def target_of(source: Source) -> Target:
     """All that has to be known to read it."""
     typed = typed_adapter(source.mapping) if source.kind == Source.Kind.MAPPING and source.mapping else None
     access = access_of(_owner(source))
-    return Target(url=source.url, kind=source.kind, typed=typed, headers=access.headers, tls=access.tls)
+    return Target(source.url, source.kind, typed, access.headers, access.tls, source.selector)
 
 
 def _owner(source: Source) -> Access:
     """Whose token is sent to an engine. That for a list's server is not: the list would choose who is shown it."""
     discovery = source.discovery
-    return discovery if discovery and discovery.kind == Discovery.Kind.FILE else source
+    return discovery if discovery and discovery.kind != Discovery.Kind.HTTP else source
 
 
 def access_of(access: Access) -> Allowed:
     """The headers to send there and whom to trust. What is stored was checked when it was typed."""
     headers = with_token(parse_headers(access.headers), access.token)
-    return Allowed(headers, Tls(access.tls_ca, access.tls_is_unchecked))
+    return Allowed(headers, tls_of(access))
+
+
+def tls_of(access: Access) -> Tls:
+    return Tls(access.tls_ca, access.tls_is_unchecked, access.tls_cert, access.tls_key, access.tls_server_name)
 
 
 def typed_adapter(mapping: Mapping) -> Adapter:
@@ -99,10 +108,19 @@ def mapping_changed(mapping: Mapping) -> None:
         start_over(source)
 
 
-def check_not_ours(target: Target, fetch_text: Fetch) -> None:
+def check_series(selector: str) -> None:
+    """Raises ValidationError for what chooses no series of a Prometheus; "" is of an engine's own text."""
+    try:
+        if selector:
+            check_selector(selector)
+    except HistoryError as error:
+        raise ValidationError({"selector": str(error)}) from None
+
+
+def check_not_ours(target: Target, fetch_text: Fetch, now: datetime) -> None:
     """Raises ValidationError where our own engines are told there. What cannot be read now is read later."""
     try:
-        refuse_own(parse(fetch_text(target)), valkey.client())
+        refuse_own(exposition_of(target, fetch_text, now), valkey.client())
     except OwnEngineError as own:
         raise ValidationError({"url": str(own)}) from None
     except (ScrapeError, ExpositionError, redis.RedisError):

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from dashboard.models import CacheTier
 from dashboard.sources.exposition import MAX_PROBLEMS, Exposition, ExpositionError, Sample
@@ -41,7 +42,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Adapted:
-    """What one text says, canonically. Histogram counters are per `le`, not cumulative."""
+    """What one text says, canonically. Histogram counters are per `le`, not cumulative; `at` is an Exposition's."""
 
     kind: str
     computed: str
@@ -49,6 +50,7 @@ class Adapted:
     gauges: Mapping[Key, int]
     problems: tuple[str, ...] = ()
     note: str = ""
+    at: datetime | None = None
 
     @property
     def models(self) -> list[tuple[str, str]]:
@@ -127,7 +129,13 @@ def adapt(exposition: Exposition, adapter: Adapter) -> Adapted:
     gauges = {key: value for key, value in values.items() if key.metric in _GAUGES}
     sums.problems.extend(_contradictions(counters))
     return Adapted(
-        adapter.kind, _computed(adapter, counters), counters, gauges, _few(sums.problems), _note(adapter, exposition)
+        adapter.kind,
+        _computed(adapter, counters),
+        counters,
+        gauges,
+        _few(sums.problems),
+        _note(adapter, exposition),
+        exposition.at,
     )
 
 

@@ -34,6 +34,14 @@ def names_read_of(typed: Adapter | None) -> frozenset[str]:
     return _names(typed) if typed else _NAMES
 
 
+def marks_of(kind: str, typed: Adapter | None) -> list[str]:
+    """What tells an engine of this kind, or of any; canonical names, a trailing * is a prefix."""
+    if kind == Source.Kind.MAPPING:
+        return sorted(typed.marks) if typed else []
+    adapters = DETECTION_ORDER if kind == Source.Kind.AUTO else [_named(kind)]
+    return sorted({mark for adapter in adapters for mark in adapter.marks})
+
+
 def _names(*adapters: Adapter) -> frozenset[str]:
     return frozenset(name for adapter in adapters for name in (*(rule.name for rule in adapter.rules), *adapter.marks))
 

@@ -39,10 +39,18 @@ class DiscoveryError(ValueError):
 
 @dataclass(frozen=True, order=True)
 class Found:
-    """One target: where its metrics are, and what it is called (`instance`, else its address)."""
+    """One target: where its metrics are, and what it is called (`instance`, else its address).
+
+    With a `selector` that is a Prometheus, and these of its series are the target's.
+    """
 
     url: str
     name: str
+    selector: str = ""
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.url, self.selector
 
 
 def read_files(pattern: str) -> str:
@@ -97,7 +105,8 @@ def source_name(prefix: str, target: Found, taken: Set[str]) -> str:
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", f"{prefix}-{target.name}").strip("-")
     if len(plain) <= _NAME_LENGTH and plain not in taken:
         return plain
-    return f"{plain[: _NAME_LENGTH - 9]}-{hashlib.sha256(target.url.encode()).hexdigest()[:8]}"
+    digest = hashlib.sha256((target.url + target.selector).encode()).hexdigest()[:8]
+    return f"{plain[: _NAME_LENGTH - 9]}-{digest}"
 
 
 def _file(file: Path) -> str:

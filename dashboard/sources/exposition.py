@@ -6,6 +6,7 @@ A line that cannot be read costs that line, not the scrape: what was wrong is to
 import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property, lru_cache
 
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
@@ -36,9 +37,12 @@ Read = tuple[list[Sample], list[str], set[str]]  # samples, what was wrong, cano
 
 @dataclass(frozen=True)
 class Exposition:
+    """`at` is when the samples were taken, where somebody else took them; None is now."""
+
     samples: tuple[Sample, ...]
     problems: tuple[str, ...]
     unreadable: frozenset[str] = frozenset()  # canonical names of lines that could not be read: a part is missing
+    at: datetime | None = None
 
     @cached_property
     def names(self) -> frozenset[str]:

@@ -10,17 +10,17 @@ import os
 import re
 import ssl
 import zlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from errno import errorcode
-from functools import lru_cache
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import httpx
 
 from dashboard.sources.exposition import MAX_BYTES
-from dashboard.sources.target import Target, Tls
+from dashboard.sources.target import Allowed, Target, Tls
+from dashboard.sources.tls import NO_TLS, TlsError, tls_context
 
 TIMEOUT = httpx.Timeout(5.0, connect=3.0)
 # A server that trickles its name, its certificate, headers or text never meets the read timeout.
@@ -28,7 +28,7 @@ TOTAL_SECONDS = 10.0
 METRICS = "application/openmetrics-text;version=1.0.0;q=0.9,text/plain;version=0.0.4;q=0.8,*/*;q=0.1"
 _SENT = {"Accept-Encoding": "gzip", "User-Agent": "tierscope"}
 _PIECE = 64 * 1024
-_NUMBER = re.compile(r"\[Errno -?\d+\] ?")
+_NUMBER = re.compile(r"\[Errno -?\d+\] ?|\[SSL: \w+\] ?| ?\(_ssl\.c:\d+\)")
 
 
 class ScrapeError(Exception):
@@ -37,13 +37,32 @@ class ScrapeError(Exception):
 
 def fetch(url: str, *, headers: Mapping[str, str] | None = None, tls: Tls | None = None, accept: str = METRICS) -> str:
     """The text at `url`, within TOTAL_SECONDS. Raises ScrapeError. Not to be called where an event loop runs."""
-    return _asked(_Request("GET", url, _host(url), {"Accept": accept, **_SENT, **(headers or {})}, _context(url, tls)))
+    sent = {"Accept": accept, **_SENT, **(headers or {})}
+    return _asked(_Request("GET", url, _host(url), sent, tls or Tls(), _text))
 
 
 def post_json(url: str, told: Mapping[str, Any], *, headers: Mapping[str, str], tls: Tls) -> None:
     """Posts it, within TOTAL_SECONDS; any 2xx is well. Raises ScrapeError. As `fetch`, not where an event loop runs."""
     sent = {"Content-Type": "application/json", **_SENT, **headers}
-    _asked(_Request("POST", url, _host(url), sent, _context(url, tls), json.dumps(told).encode()))
+    _asked(_Request("POST", url, _host(url), sent, tls, _taken, json.dumps(told).encode()))
+
+
+def ask_form(url: str, form: Mapping[str, str], *, allowed: Allowed, refusal: Callable[[int, str], str]) -> str:
+    """What is answered to a form. As `fetch`, but `refusal` makes words of the status and text of a refusal."""
+
+    async def answer(response: httpx.Response, host: str) -> str:
+        _check_no_redirect(response, host, "give the address of the server itself")
+        text = await _bounded(response, host)
+        if response.status_code != httpx.codes.OK:
+            raise ScrapeError(f"{host} answered {response.status_code}{refusal(response.status_code, text)}")
+        return text
+
+    sent = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json", **_SENT}
+    content = urlencode(form).encode()
+    return _asked(_Request("POST", url, _host(url), {**sent, **allowed.headers}, allowed.tls, answer, content))
+
+
+Answer = Callable[[httpx.Response, str], Awaitable[str]]  # is given the host, for its sentences
 
 
 @dataclass(frozen=True)
@@ -52,8 +71,13 @@ class _Request:
     url: str
     host: str
     headers: Mapping[str, str] = field(repr=False)
-    context: ssl.SSLContext
+    tls: Tls
+    answer: Answer
     content: bytes | None = None
+
+    @property
+    def extensions(self) -> dict[str, str]:
+        return {"sni_hostname": self.tls.server_name} if self.tls.server_name else {}
 
 
 def _asked(request: _Request) -> str:
@@ -66,10 +90,12 @@ def _asked(request: _Request) -> str:
     except httpx.TimeoutException as error:
         seconds = TIMEOUT.connect if isinstance(error, httpx.ConnectTimeout) else TIMEOUT.read
         raise ScrapeError(f"{host} did not answer within {seconds:g} s.") from None
+    except TlsError as error:
+        raise ScrapeError(f"{host} could not be asked. {error}") from None
     except httpx.LocalProtocolError:  # its words would repeat the header
         raise ScrapeError(f"{host} could not be asked; is a header odd?") from None
-    except (httpx.HTTPError, httpx.InvalidURL, zlib.error) as error:
-        raise ScrapeError(f"{host} could not be read: {_reason(error)}.") from None
+    except (httpx.HTTPError, httpx.InvalidURL, zlib.error, OSError) as error:  # TLS alerts come as they are
+        raise ScrapeError(f"{host} could not be read: {_reason(error)}{_hint(request, error)}.") from None
     except (UnicodeError, ValueError) as error:
         raise ScrapeError(f"{host} could not be asked: {type(error).__name__}; is a header odd?") from None
 
@@ -78,14 +104,29 @@ async def _answered(request: _Request) -> str:
     """Of what can wait, only an event loop ends all of it at one moment: names, TLS, headers, 1xx answers, the text."""
     async with (
         asyncio.timeout(TOTAL_SECONDS),
-        httpx.AsyncClient(timeout=TIMEOUT, follow_redirects=False, trust_env=False, verify=request.context) as client,
-        client.stream(request.method, request.url, headers=request.headers, content=request.content) as response,
+        httpx.AsyncClient(timeout=TIMEOUT, follow_redirects=False, trust_env=False, verify=_context(request)) as client,
+        client.stream(
+            request.method,
+            request.url,
+            headers=request.headers,
+            content=request.content,
+            extensions=request.extensions,
+        ) as response,
     ):
-        if request.content is not None:
-            _check_taken(response, request.host)
-            return ""  # nobody reads what a receiver says
-        _check_status(response, request.host)
-        return await _bounded(response, request.host)
+        return await request.answer(response, request.host)
+
+
+async def _text(response: httpx.Response, host: str) -> str:
+    _check_status(response, host)
+    return await _bounded(response, host)
+
+
+async def _taken(response: httpx.Response, host: str) -> str:
+    """Nobody reads what a receiver says."""
+    _check_no_redirect(response, host, "give the address that takes alerts itself")
+    if not response.is_success:
+        raise ScrapeError(f"{host} answered {response.status_code}; expected 200 or another 2xx.")
+    return ""
 
 
 class _Loop(asyncio.SelectorEventLoop):
@@ -100,35 +141,35 @@ def fetch_target(target: Target) -> str:
     return fetch(target.url, headers=target.headers, tls=target.tls)
 
 
-def _context(url: str, tls: Tls | None) -> ssl.SSLContext:
+def _context(request: _Request) -> ssl.SSLContext:
     """Certificates are checked against the system's authorities, or those of the source's own PEM text."""
-    return _tls_context(tls or Tls()) if url.lower().startswith("https:") else _NO_TLS
-
-
-_NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody
-
-
-@lru_cache(maxsize=64)  # reading the system's authorities takes 20 ms, more than all else of a scrape
-def _tls_context(tls: Tls) -> ssl.SSLContext:
-    if not (tls.ca or tls.is_unchecked):
-        return httpx.create_ssl_context(trust_env=False)
-    context = ssl.create_default_context(cadata=tls.ca or None)
-    if tls.is_unchecked:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
+    return tls_context(request.tls) if request.url.lower().startswith("https:") else NO_TLS
 
 
 def _reason(error: BaseException) -> str:
     """The innermost cause has the words: "Connection refused", where the outer ones say that no attempt went well.
 
-    Without the system's number for it, which says nothing more.
+    Without the system's number for it and where in OpenSSL it is from, which say nothing more.
     """
-    while cause := error.__cause__ or error.__context__:
-        error = cause
+    error = _innermost(error)
     if isinstance(error, OSError) and error.errno and error.errno in errorcode and not isinstance(error, ssl.SSLError):
         return os.strerror(error.errno)
-    return _NUMBER.sub("", str(error)).rstrip(".") or type(error).__name__
+    return _NUMBER.sub("", str(error)).strip().rstrip(".") or type(error).__name__
+
+
+def _innermost(error: BaseException) -> BaseException:
+    while cause := error.__cause__ or error.__context__:
+        error = cause
+    return error
+
+
+def _hint(request: _Request, error: BaseException) -> str:
+    """A server that wants a certificate says so with a TLS alert, which a reset connection may swallow."""
+    error = _innermost(error)
+    is_alert = isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or "")
+    is_refusal = is_alert or isinstance(error, ConnectionResetError)
+    is_nobody = request.url.lower().startswith("https:") and not request.tls.cert
+    return "; perhaps it wants a certificate of ours" if is_refusal and is_nobody else ""
 
 
 def _host(url: str) -> str:
@@ -139,19 +180,16 @@ def _host(url: str) -> str:
 
 
 def _check_status(response: httpx.Response, host: str) -> None:
-    if response.is_redirect:
-        raise ScrapeError(f"{host} answered with a redirect; give the address of the text itself.")
+    _check_no_redirect(response, host, "give the address of the text itself")
     if response.status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
         raise ScrapeError(f"{host} answered {response.status_code}; expected 200: it wants another token or header.")
     if response.status_code != httpx.codes.OK:
         raise ScrapeError(f"{host} answered {response.status_code}; expected 200 and a text.")
 
 
-def _check_taken(response: httpx.Response, host: str) -> None:
+def _check_no_redirect(response: httpx.Response, host: str, wanted: str) -> None:
     if response.is_redirect:
-        raise ScrapeError(f"{host} answered with a redirect; give the address that takes alerts itself.")
-    if not response.is_success:
-        raise ScrapeError(f"{host} answered {response.status_code}; expected 200 or another 2xx.")
+        raise ScrapeError(f"{host} answered with a redirect; {wanted}.")
 
 
 async def _bounded(response: httpx.Response, host: str) -> str:

@@ -12,17 +12,18 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
-from dashboard.sources.exposition import Exposition, Sample, canonical_name
+from dashboard.sources.exposition import Exposition, ExpositionError, Sample, canonical_name
 from dashboard.sources.http import fetch
 from dashboard.sources.rules import Adapter
 from dashboard.sources.tables import DETECTION_ORDER
 from dashboard.sources.target import Allowed
 
 MAX_POINTS = 120  # a query: 600 series of it are 2 MB, an eighth of what is read at all
+NOT_THAT = "What answers there is no Prometheus; expected its address without a path, like the page's."
 _SELECTOR = re.compile(r'\{?\s*((?:[A-Za-z_]\w*\s*(?:=~|!=|!~|=)\s*"(?:[^"\\]|\\.)*"\s*,?\s*)+)\}?')
 
 
-class HistoryError(ValueError):
+class HistoryError(ExpositionError):
     """The answer cannot be used; the message is one sentence for a person."""
 
 
@@ -50,7 +51,7 @@ def check_server(url: str, allowed: Allowed, ask: Ask = ask) -> None:
     except (LookupError, TypeError, ValueError, RecursionError):
         is_well = False
     if not is_well:
-        raise HistoryError("What answers there is no Prometheus; expected its address without a path, like the page's.")
+        raise HistoryError(NOT_THAT)
 
 
 def check_selector(text: str) -> str:
@@ -62,7 +63,7 @@ def check_selector(text: str) -> str:
 
 
 def steps(
-    history: History, adapter: Adapter | None, start: int, end: int, step_seconds: int, ask: Ask = ask
+    history: History, adapter: Adapter | None, start: float, end: float, step_seconds: int, ask: Ask = ask
 ) -> Iterator[tuple[int, Exposition]]:
     """(Unix second, what the engine's text was then) of each step that has any, `start` and `end` included, in order.
 
@@ -83,8 +84,12 @@ def steps(
 def _questions(adapter: Adapter | None) -> Iterable[str]:
     """Patterns of the names that a table reads; one a table, for all in one would be too long for an address."""
     for each in [adapter] if adapter else DETECTION_ORDER:
-        names = sorted({rule.name for rule in each.rules})
-        yield "(ray_)?(" + "|".join(name.replace("_", "[:_]") for name in names) + ")(_total)?"
+        yield names_pattern(rule.name for rule in each.rules)
+
+
+def names_pattern(names: Iterable[str]) -> str:
+    """A regular expression of every spelling of these canonical names."""
+    return "(ray_)?(" + "|".join(name.replace("_", "[:_]") for name in sorted(set(names))) + ")(_total)?"
 
 
 def _samples(text: str) -> Iterator[tuple[int, Sample]]:
@@ -99,12 +104,12 @@ def _samples(text: str) -> Iterator[tuple[int, Sample]]:
 
 
 def _values(series: dict[str, Any]) -> Iterator[tuple[int, Sample]]:
-    labels = {_text(name): _text(value) for name, value in series["metric"].items()}
+    labels = {text_of(name): text_of(value) for name, value in series["metric"].items()}
     name = canonical_name(labels.pop("__name__"))
     for second, value in series["values"]:
         yield round(float(second)), Sample(name, labels, float(value))
 
 
-def _text(told: Any) -> str:
+def text_of(told: Any) -> str:
     """Half a character, which JSON can escape, has no place in a database."""
     return str(told).encode(errors="replace").decode()

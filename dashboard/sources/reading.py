@@ -15,6 +15,7 @@ class Reading:
 
     `starts_from_zero` tells that this run's counters began at 0 when its engine started and that nobody booked them
     before: its first reading is an increase. A watched engine's first reading is only what increases are measured from.
+    `is_dated`: somebody else took it and says when; one that is not newer than the last is the same again.
     """
 
     engine: str
@@ -22,12 +23,19 @@ class Reading:
     at: datetime
     starts_from_zero: bool
     computed: str
+    is_dated: bool = False
     counters: Mapping[Key, int] = field(default_factory=dict)
     gauges: Mapping[Key, int] = field(default_factory=dict)
 
 
 def readings(
-    adapted: Adapted, *, at: datetime, prefix: str, boot_id: str = "", starts_from_zero: bool = False
+    adapted: Adapted,
+    *,
+    at: datetime,
+    prefix: str,
+    boot_id: str = "",
+    starts_from_zero: bool = False,
+    is_dated: bool = False,
 ) -> list[Reading]:
     """One reading an engine. `prefix` names watched engines ("prod" + "0" → "prod/0"); "" keeps their own names."""
     return [
@@ -37,6 +45,7 @@ def readings(
             at=at,
             starts_from_zero=starts_from_zero,
             computed=adapted.computed,
+            is_dated=is_dated,
             counters=_of(adapted.counters, label),
             gauges=_of(adapted.gauges, label),
         )

@@ -8,10 +8,17 @@ from dashboard.sources.rules import Adapter
 
 @dataclass(frozen=True)
 class Tls:
-    """`ca`: the authorities to trust instead of the system's, as PEM. Unchecked means that anybody may answer."""
+    """`ca`: the authorities to trust instead of the system's, as PEM. Unchecked means that anybody may answer.
+
+    `cert` and `key`, PEM as well, say who we are; `server_name` is expected in the other's certificate instead of the
+    address' host.
+    """
 
     ca: str = ""
     is_unchecked: bool = False
+    cert: str = ""
+    key: str = field(default="", repr=False)
+    server_name: str = ""
 
 
 @dataclass(frozen=True)
@@ -24,10 +31,18 @@ class Allowed:
 
 @dataclass(frozen=True)
 class Target:
-    """An address and how its text is read. `typed` is the table of a mapping, for that kind only."""
+    """An address and how its text is read. `typed` is the table of a mapping, for that kind only.
+
+    With a `selector` the address is a Prometheus', and the engine's are those of its series.
+    """
 
     url: str
     kind: str
     typed: Adapter | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # secrets: never shown
     tls: Tls = Tls()
+    selector: str = ""
+
+    @property
+    def allowed(self) -> Allowed:
+        return Allowed(self.headers, self.tls)

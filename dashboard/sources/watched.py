@@ -5,6 +5,7 @@ is, a proxy or a federation included. Knows no database.
 """
 
 from collections.abc import Callable
+from datetime import datetime
 
 import redis
 
@@ -12,6 +13,7 @@ from dashboard import valkey
 from dashboard.sources.adapter import Adapted, adapt
 from dashboard.sources.detection import adapter_for, names_read_of
 from dashboard.sources.exposition import Exposition, ExpositionError, parse
+from dashboard.sources.prometheus_now import exposition_now
 from dashboard.sources.target import Target
 
 INFO = "tierscope_engine_info"  # labels engine and boot_id
@@ -23,9 +25,15 @@ class OwnEngineError(ExpositionError):
     """The text is our own /metrics, or holds a part of it."""
 
 
-def read_watched(target: Target, connection: redis.Redis, fetch_text: Fetch) -> Adapted:
+def exposition_of(target: Target, fetch_text: Fetch, now: datetime) -> Exposition:
+    """What is told there: its own text, or what a Prometheus has of it. Raises ScrapeError or ExpositionError."""
+    names = names_read_of(target.typed) | {INFO}
+    return exposition_now(target, names, now) if target.selector else parse(fetch_text(target), names)
+
+
+def read_watched(target: Target, connection: redis.Redis, fetch_text: Fetch, now: datetime) -> Adapted:
     """What is told there. Raises ScrapeError, ExpositionError, or its OwnEngineError."""
-    exposition = parse(fetch_text(target), names_read_of(target.typed) | {INFO})
+    exposition = exposition_of(target, fetch_text, now)
     refuse_own(exposition, connection)
     return adapt(exposition, adapter_for(exposition, target.kind, target.typed))
 

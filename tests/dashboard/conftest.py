@@ -29,6 +29,15 @@ def postgres_store_url(postgres_url: str, django_db_blocker: Any) -> str:
     return migrated(postgres_url, django_db_blocker)
 
 
+@pytest.fixture(scope="session")
+def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a real Prometheus with a known history."""
+    from tests.dashboard.past import past_prometheus
+
+    with past_prometheus(tmp_path_factory.mktemp("prometheus")) as url:
+        yield url
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def store(request: pytest.FixtureRequest, django_db_blocker: Any) -> Iterator[str]:
     """An empty real database, one after the other a SQLite file and a PostgreSQL, with real commits. Its kind."""

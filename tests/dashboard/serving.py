@@ -22,11 +22,16 @@ class Answer:
 class Served:
     url: str
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)  # path and headers of every request
+    bodies: list[str] = field(default_factory=list)  # of those that had one
 
 
 @contextmanager
-def serving(answer: Callable[[str], Answer], *, certificate: Path | None = None) -> Iterator[Served]:
-    """`answer` is given the path. With a `certificate` (PEM with its key) it speaks TLS."""
+def serving(
+    answer: Callable[[str], Answer], *, certificate: Path | None = None, client_ca: Path | None = None
+) -> Iterator[Served]:
+    """`answer` is given the path. With a `certificate` (PEM with its key) it speaks TLS, with a `client_ca` only to
+    whoever has a certificate by that authority.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -38,6 +43,10 @@ def serving(answer: Callable[[str], Answer], *, certificate: Path | None = None)
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(body)
+
+        def do_POST(self) -> None:
+            served.bodies.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            self.do_GET()
 
         def log_message(self, *args: object) -> None:
             pass
@@ -53,6 +62,9 @@ def serving(answer: Callable[[str], Answer], *, certificate: Path | None = None)
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
+        if client_ca:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(client_ca)
         server.socket = context.wrap_socket(server.socket, server_side=True)
     served = Served(f"{'https' if certificate else 'http'}://127.0.0.1:{server.server_port}")
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
@@ -86,13 +98,14 @@ def trickling(first: bytes, then: bytes, *, every_seconds: float = 0.02) -> Iter
         listening.shutdown(socket.SHUT_RDWR)
 
 
-def self_signed(folder: Path) -> Path:
-    """A certificate for 127.0.0.1 with its key, in one PEM file, made by openssl."""
-    file = folder / "server.pem"
+def self_signed(folder: Path, name: str = "IP:127.0.0.1") -> Path:
+    """A certificate for that name with its key, in one PEM file, made by openssl."""
+    file = folder / f"{name.replace(':', '-')}.pem"
+    key = file.with_suffix(".key")
     made = [
-        *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"),
-        *("-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(folder / "key.pem"), "-out", str(file)),
+        *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test"),
+        *("-addext", f"subjectAltName={name}", "-keyout", str(key), "-out", str(file)),
     ]
     subprocess.run(made, check=True, capture_output=True, timeout=60)
-    file.write_text(file.read_text() + (folder / "key.pem").read_text())
+    file.write_text(file.read_text() + key.read_text())
     return file

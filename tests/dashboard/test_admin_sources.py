@@ -3,6 +3,7 @@
 import re
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -14,7 +15,8 @@ from django.utils import timezone
 from dashboard import valkey as valkey_module
 from dashboard.models import Series, Source
 from dashboard.selectors.source_states import describe, state_of
-from dashboard.services.sources import ensure_embedded
+from dashboard.services.sources import ensure_embedded, target_of
+from tests.dashboard.serving import self_signed
 
 pytestmark = pytest.mark.django_db
 
@@ -263,6 +265,8 @@ class TestSecrets:
             ({"typed_headers": "nonsense"}, "Line 1 is no header"),
             ({"typed_token": "tökén"}, "printable ASCII characters only"),
             ({"tls_ca": "my certificate"}, "This is no certificate; expected PEM"),
+            ({"tls_cert": "my certificate", "typed_key": "key"}, "cannot be used together; expected both as PEM"),
+            ({"tls_server_name": "not a name"}, "This is no name of a server"),
         ],
     )
     def test_what_cannot_be_sent_or_trusted_is_refused(
@@ -270,6 +274,29 @@ class TestSecrets:
     ) -> None:
         assert sentence in admin.post(f"{LIST}add/", self.typed(**told)).content.decode()
         assert not Source.objects.exists()
+
+    def test_a_key_is_kept_with_its_certificate_and_never_shown_again(self, admin: Client, tmp_path: Path) -> None:
+        pem = self_signed(tmp_path, "DNS:tierscope")
+        key, cert = pem.with_suffix(".key").read_text(), pem.read_text().partition("-----BEGIN PRIVATE")[0]
+        assert "belongs into the field for it" in admin.post(f"{LIST}add/", self.typed(tls_cert=key)).content.decode()
+        page = admin.post(f"{LIST}add/", self.typed(tls_cert=cert)).content.decode()
+        assert "The certificate and its key cannot be used together" in page
+        admin.post(f"{LIST}add/", self.typed(tls_cert=cert, typed_key=key, tls_server_name="gpu-7.example"))
+        source = Source.objects.get()
+        tls = target_of(source).tls
+        assert (tls.cert.strip(), tls.key.strip(), tls.server_name) == (cert.strip(), key.strip(), "gpu-7.example")
+        for path in (LIST, f"{LIST}{source.pk}/change/"):
+            assert "PRIVATE" not in admin.get(path).content.decode()
+        admin.post(f"{LIST}{source.pk}/change/", self.typed(tls_cert=cert, interval_seconds="20"))
+        source.refresh_from_db()
+        assert (source.tls_key.strip(), source.interval_seconds) == (key.strip(), 20)
+        admin.post(f"{LIST}{source.pk}/change/", self.typed(forget="on"))
+        source.refresh_from_db()
+        assert (source.tls_cert, source.tls_key) == ("", "")
+
+    def test_whoever_does_not_check_is_told_so_wherever_the_source_is(self, admin: Client) -> None:
+        admin.post(f"{LIST}add/", self.typed(tls_is_unchecked="on"))
+        assert "Its certificate is not checked: anybody on the way may answer." in admin.get(LIST).content.decode()
 
     def test_the_embedded_source_has_none_of_it(self, admin: Client) -> None:
         page = admin.get(f"{LIST}{ensure_embedded().pk}/change/").content.decode()

@@ -2,14 +2,10 @@
 
 import json
 import shutil
-import subprocess
 import time
-from collections.abc import Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
 import pytest
 from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
@@ -27,85 +23,13 @@ from dashboard.sources.http import ScrapeError
 from dashboard.sources.prometheus import HistoryError, ask, check_selector
 from dashboard.sources.target import Allowed, Tls
 from dashboard.tasks import backfill_due
+from tests.dashboard.past import END, NUM_STEPS, SELECTOR, START, STEP, TRUTH
 from tests.dashboard.serving import Answer, serving
 from tests.dashboard.told import stored
-from tests.e2e.stack import free_port
 
 pytestmark = pytest.mark.django_db
 
-STEP = 60
-NUM_STEPS = 400  # more than three pieces
-END = int(time.time()) // 3600 * 3600 - 3600
-START = END - NUM_STEPS * STEP
-RESET_AT = 150  # the engine starts anew after this step
-SELECTOR = '{instance="gpu-7:8000"}'
 needs_prometheus = pytest.mark.skipif(shutil.which("promtool") is None, reason="apt-get install prometheus")
-
-
-def values(step: int) -> dict[str, int]:
-    """What the engine told at a step: 100 prompt tokens a step, of which 30 and 20 were hits."""
-    since = step if step <= RESET_AT else step - RESET_AT - 1
-    return {"prompt": 100 * since, "local_compute": 50 * since, "device": 30 * since, "host": 20 * since}
-
-
-TRUTH = {
-    ("prompt_tokens", ""): 100 * (NUM_STEPS - 1),
-    ("computed_tokens", ""): 50 * (NUM_STEPS - 1),
-    ("hit_tokens", "gpu"): 30 * (NUM_STEPS - 1),
-    ("hit_tokens", "cpu"): 20 * (NUM_STEPS - 1),
-}  # the step of the restart tells 0 again
-
-
-def history(instance: str) -> str:
-    labels = f'engine="0",instance="{instance}",job="vllm",model_name="m"'
-    families: dict[str, list[str]] = {}
-    for step in range(NUM_STEPS + 1):
-        at, told = START + step * STEP, values(step)
-        for source in ("device", "host"):
-            name = "vllm:prompt_tokens_cached_by_source"
-            line = f'{name}_total{{{labels},source="{source}"}} {told[source]} {at}'
-            families.setdefault(name, []).append(line)
-        name = "vllm:prompt_tokens_by_source"
-        line = f'{name}_total{{{labels},source="local_compute"}} {told["local_compute"]} {at}'
-        families.setdefault(name, []).append(line)
-        families.setdefault("vllm:prompt_tokens", []).append(
-            f"vllm:prompt_tokens_total{{{labels}}} {told['prompt']} {at}"
-        )
-    return "".join(f"# TYPE {name} counter\n" + "\n".join(lines) + "\n" for name, lines in families.items()) + "# EOF\n"
-
-
-@pytest.fixture(scope="module")
-def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real one that has six hours of two engines."""
-    folder: Path = tmp_path_factory.mktemp("prometheus")
-    (folder / "prometheus.yml").write_text("global: {}\n")
-    text = history("gpu-7:8000")
-    (folder / "history.txt").write_text(text)
-    made = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(folder / "history.txt"), str(folder / "data")]
-    subprocess.run(made, check=True, capture_output=True, timeout=120)
-    port = free_port()
-    argv = ["prometheus", f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'data'}"]
-    argv += [f"--web.listen-address=127.0.0.1:{port}", "--log.level=error", "--storage.tsdb.retention.time=10y"]
-    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    url = f"http://127.0.0.1:{port}"
-    try:
-        _wait(url)
-        yield url
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def _wait(url: str) -> None:
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            if httpx.get(f"{url}/-/ready", timeout=2).is_success:
-                return
-        except httpx.TransportError:
-            pass
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def at(second: float) -> datetime:
@@ -130,16 +54,16 @@ def imported(one: Backfill) -> Backfill:
 
 @needs_prometheus
 class TestRealPrometheus:
-    def test_history_is_imported_to_the_token_across_pieces_and_a_restart(self, prometheus: str) -> None:
-        (one,) = plan(wanted(source(), prometheus), now=timezone.now())
+    def test_history_is_imported_to_the_token_across_pieces_and_a_restart(self, past: str) -> None:
+        (one,) = plan(wanted(source(), past), now=timezone.now())
         imported(one)
         assert stored(3600) == stored(86400) == TRUTH
         assert set(Series.objects.values_list("engine", "model_name")) == {("prod/0", "m")}
         assert one.num_samples == 4 * (NUM_STEPS + 1)
         check(now=timezone.now())
 
-    def test_every_step_is_booked_in_its_own_minute(self, prometheus: str) -> None:
-        (one,) = plan(wanted(source(), prometheus), now=timezone.now())
+    def test_every_step_is_booked_in_its_own_minute(self, past: str) -> None:
+        (one,) = plan(wanted(source(), past), now=timezone.now())
         imported(one)
         minutes = Bucket.objects.filter(resolution=60, series__metric="prompt_tokens").order_by("start_at")
         starts = list(minutes.values_list("start_at", "value"))
@@ -147,20 +71,18 @@ class TestRealPrometheus:
         assert {value for _, value in starts} == {100}
         assert starts[0][0] == START
 
-    def test_a_second_time_nothing_is_left_to_import(self, prometheus: str) -> None:
+    def test_a_second_time_nothing_is_left_to_import(self, past: str) -> None:
         prod = source()
-        for one in plan(wanted(prod, prometheus), now=timezone.now()):
+        for one in plan(wanted(prod, past), now=timezone.now()):
             imported(one)
-        assert plan(wanted(prod, prometheus), now=timezone.now()) == []
-        earlier = wanted(prod, prometheus, start_at=at(START - 7200))
+        assert plan(wanted(prod, past), now=timezone.now()) == []
+        earlier = wanted(prod, past, start_at=at(START - 7200))
         (rest,) = plan(earlier, now=timezone.now())
         assert (rest.start_at, rest.end_at) == (at(START - 7200), at(START))
         assert stored(86400) == TRUTH
 
-    def test_a_crash_at_any_point_neither_loses_nor_doubles(
-        self, prometheus: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        (one,) = plan(wanted(source(), prometheus), now=timezone.now())
+    def test_a_crash_at_any_point_neither_loses_nor_doubles(self, past: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        (one,) = plan(wanted(source(), past), now=timezone.now())
         real, turn = add_amounts, 0
 
         def sometimes(*args: object) -> None:
@@ -183,41 +105,41 @@ class TestRealPrometheus:
         assert one.is_done
         assert stored(86400) == TRUTH
 
-    def test_what_was_seen_live_is_never_imported(self, prometheus: str) -> None:
+    def test_what_was_seen_live_is_never_imported(self, past: str) -> None:
         prod = source(first_ok_at=at(START + 100 * STEP))
-        (one,) = plan(wanted(prod, prometheus), now=timezone.now())
+        (one,) = plan(wanted(prod, past), now=timezone.now())
         assert one.end_at == at(START + 100 * STEP)
         imported(one)
         assert stored(86400)["prompt_tokens", ""] == 100 * 100
 
-    def test_detection_works_as_for_a_text(self, prometheus: str) -> None:
-        (one,) = plan(wanted(source(kind="auto"), prometheus), now=timezone.now())
+    def test_detection_works_as_for_a_text(self, past: str) -> None:
+        (one,) = plan(wanted(source(kind="auto"), past), now=timezone.now())
         imported(one)
         assert stored(86400) == TRUTH
 
-    def test_another_engines_series_are_not_taken(self, prometheus: str) -> None:
-        (one,) = plan(wanted(source(), prometheus, selector='{instance="gpu-8:8000"}'), now=timezone.now())
+    def test_another_engines_series_are_not_taken(self, past: str) -> None:
+        (one,) = plan(wanted(source(), past, selector='{instance="gpu-8:8000"}'), now=timezone.now())
         imported(one)
         assert (one.num_samples, stored(86400)) == (0, {})
-        assert len(plan(wanted(one.source, prometheus), now=timezone.now())) == 1  # it covered nothing
+        assert len(plan(wanted(one.source, past), now=timezone.now())) == 1  # it covered nothing
 
     def test_the_command_imports_and_says_when_all_is_there(
-        self, prometheus: str, capsys: pytest.CaptureFixture[str]
+        self, past: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         source()
         days = str((time.time() - START) / 86400)
-        call_command("backfill", "prod", prometheus, "--days", days, "--step", str(STEP))
+        call_command("backfill", "prod", past, "--days", days, "--step", str(STEP))
         assert "samples were imported." in capsys.readouterr().out
         assert stored(86400)["prompt_tokens", ""] >= TRUTH["prompt_tokens", ""] - 100
-        call_command("backfill", "prod", prometheus, "--days", "0.05")
+        call_command("backfill", "prod", past, "--days", "0.05")
         assert "All of it is there already." in capsys.readouterr().out
 
-    def test_the_worker_goes_on_by_itself_and_the_list_shows_how_far(self, prometheus: str, client: Client) -> None:
+    def test_the_worker_goes_on_by_itself_and_the_list_shows_how_far(self, past: str, client: Client) -> None:
         client.force_login(User.objects.create_superuser("ada"))
         prod = source()
         form = {
             "source": prod.pk,
-            "url": prometheus,
+            "url": past,
             "selector": SELECTOR,
             "step_seconds": "60",
             "start_at_0": f"{at(START):%Y-%m-%d}",

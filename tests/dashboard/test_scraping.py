@@ -122,6 +122,38 @@ class TestTls:
             with pytest.raises(ScrapeError, match="certificate verify failed"):
                 fetch(other, tls=Tls(ca=certificate.read_text()))
 
+    def test_a_server_behind_another_name_is_checked_by_the_name_that_is_typed(self, tmp_path: Path) -> None:
+        certificate = self_signed(tmp_path, "DNS:gpu-7.example")
+        with serving(lambda path: Answer(TEXT), certificate=certificate) as served:
+            ca = certificate.read_text()
+            assert fetch(served.url, tls=Tls(ca=ca, server_name="gpu-7.example")) == TEXT
+            for name in ("", "gpu-8.example"):
+                with pytest.raises(ScrapeError, match="certificate verify failed"):
+                    fetch(served.url, tls=Tls(ca=ca, server_name=name))
+
+    def test_a_server_that_wants_to_know_who_asks_is_shown_our_certificate(
+        self, certificate: Path, tmp_path: Path
+    ) -> None:
+        ours, ca = self_signed(tmp_path, "DNS:tierscope"), certificate.read_text().partition("-----BEGIN PRIVATE")[0]
+        cert, key = ours.read_text(), ours.with_suffix(".key").read_text()
+        shown = Tls(ca=ca, cert=cert.partition("-----BEGIN PRIVATE")[0], key=key)
+        with serving(lambda path: Answer(TEXT), certificate=certificate, client_ca=ours) as served:
+            assert fetch(served.url, tls=shown) == TEXT
+            with pytest.raises(ScrapeError, match="; perhaps it wants a certificate of ours") as raised:
+                fetch(served.url, tls=Tls(ca=ca))
+            assert "_ssl.c" not in str(raised.value)
+            with pytest.raises(ScrapeError, match="could not be read"):
+                fetch(served.url, tls=Tls(ca=ca, cert=ca, key=certificate.with_suffix(".key").read_text()))
+        assert len(served.asked) == 1
+        assert "PRIVATE" not in repr(shown)
+
+    def test_a_key_of_another_certificate_is_told(self, certificate: Path, tmp_path: Path) -> None:
+        ours = self_signed(tmp_path, "DNS:tierscope")
+        cert = certificate.read_text().partition("-----BEGIN PRIVATE")[0]
+        wrong = Tls(cert=cert, key=ours.with_suffix(".key").read_text())
+        with pytest.raises(ScrapeError, match="cannot be used together; expected both as PEM"):
+            fetch("https://127.0.0.1:1/", tls=wrong)
+
     def test_whoever_says_so_reads_without_checking(self, certificate: Path) -> None:
         with serving(lambda path: Answer(TEXT), certificate=certificate) as served:
             assert fetch(served.url, tls=Tls(is_unchecked=True)) == TEXT

@@ -14,8 +14,9 @@ class Prometheus:
 
     def __init__(self, target: str, folder: Path) -> None:
         self._port = free_port()
+        self.url = f"http://127.0.0.1:{self._port}"
         # One for all: a client reads the system's certificates when it is made, 40 ms.
-        self._client = httpx.Client(base_url=f"http://127.0.0.1:{self._port}", timeout=5)
+        self._client = httpx.Client(base_url=self.url, timeout=5)
         config = folder / "prometheus.yml"
         config.write_text(
             "global: {scrape_interval: 1s}\n"

@@ -1,5 +1,6 @@
-"""`manage.py addsource NAME URL [--kind auto] [--mapping NAME] [--interval 10]`: watches another engine."""
+"""`manage.py addsource NAME URL [--kind auto] [--mapping NAME] [--selector …] [--interval 10]`: watches an engine."""
 
+import os
 from argparse import ArgumentParser
 from typing import Any
 
@@ -17,11 +18,16 @@ _KINDS = [Source.Kind.AUTO.value, *ADAPTERS, Source.Kind.MAPPING.value]
 
 
 class Command(BaseCommand):
-    help = "Watches another engine: its metrics text is scraped and recorded from now on."
+    help = "Watches another engine: its metrics text, or what a Prometheus has of it, is read and recorded from now on."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", help="How the engine is called on pages.")
-        parser.add_argument("url", help="Where its metrics text is, like http://gpu-7:8000/metrics.")
+        parser.add_argument("url", help="Where its metrics text is, like http://gpu-7:8000/metrics, or a Prometheus.")
+        parser.add_argument(
+            "--selector",
+            default="",
+            help='Of a Prometheus: which series are its, like {instance="gpu-7:8000"}. Its token: PROMETHEUS_TOKEN.',
+        )
         parser.add_argument("--kind", default=Source.Kind.AUTO.value, choices=_KINDS)
         parser.add_argument("--mapping", default="", help="The mapping to read it by, for the kind mapping.")
         parser.add_argument(
@@ -37,10 +43,13 @@ class Command(BaseCommand):
                 interval_seconds=options["interval"],
                 now=timezone.now(),
                 mapping=_mapping(options["mapping"]),
+                selector=options["selector"],
+                token=os.environ.get("PROMETHEUS_TOKEN", "") if options["selector"] else "",
             )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
-        self.stdout.write(f"{source.name} is scraped every {source.interval_seconds} s. {_told_now(source)}".strip())
+        read = "read from a Prometheus" if source.selector else "scraped"
+        self.stdout.write(f"{source.name} is {read} every {source.interval_seconds} s. {_told_now(source)}".strip())
 
 
 def _told_now(source: Source) -> str:

@@ -39,7 +39,7 @@ class Command(BaseCommand):
         wanted = Backfill(
             source=source,
             url=options["url"],
-            selector=options["selector"] or f'{{instance="{urlsplit(source.url).netloc}"}}',
+            selector=options["selector"] or source.selector or f'{{instance="{urlsplit(source.url).netloc}"}}',
             start_at=now - timedelta(days=options["days"]),
             end_at=now,
             step_seconds=options["step"],

@@ -1,0 +1,76 @@
+"""Reads what a Prometheus has of one engine now, as if the engine's own text had been read. Stores nothing.
+
+One query has the value of every counter at one moment, another when they were sampled: that is when they are booked,
+and what was sampled before is nothing new. An engine that ended has no series there from its next scrape on (staleness
+markers); where there are none, its last values are told for five minutes, and only the second query knows.
+https://prometheus.io/docs/prometheus/latest/querying/basics/#staleness
+"""
+
+from collections.abc import Iterable, Set
+from datetime import UTC, datetime
+
+from dashboard.sources.exposition import Exposition, ExpositionError, Sample, canonical_name
+from dashboard.sources.prometheus import check_selector, names_pattern
+from dashboard.sources.prometheus_query import Series, ask_now
+from dashboard.sources.target import Allowed, Target
+
+# What tells scraped engines, and copies of their series, apart: a Prometheus or what is in front of it puts them on.
+TARGET_LABELS = ("job", "instance", "cluster", "prometheus", "prometheus_replica", "replica")
+MAX_AGE_SECONDS = 150  # two scrapes a minute apart, and something; Prometheus itself gives up after 300
+_UP = "up"
+_SHOWN = 2
+
+
+def exposition_now(target: Target, names: Set[str], now: datetime) -> Exposition:
+    """The engine's samples, with `at` when they were taken. Raises ScrapeError or ExpositionError, a sentence each."""
+    selector = check_selector(target.selector)
+    pattern = names_pattern(name for name in names if not name.endswith("*"))
+    query = f'{{__name__=~"{pattern}|{_UP}",{selector}}}'
+    answer = ask_now(target.url, query, now, target.allowed)
+    found = [series for series in answer.series if series.name != _UP]
+    if not found:
+        raise ExpositionError(_why_nothing([series.value for series in answer.series], selector, now))
+    _check_one(found, selector)
+    at = _sampled_at(target.url, min(series.name for series in found), selector, now, target.allowed)
+    samples = tuple(Sample(canonical_name(series.name), series.labels, series.value) for series in found)
+    return Exposition(samples, answer.warnings, at=at)
+
+
+def _why_nothing(ups: list[float], selector: str, now: datetime) -> str:
+    if ups and not any(ups):
+        return f"The Prometheus cannot read the engine itself: up is 0 where {{{selector}}}."
+    if ups:
+        return f"The Prometheus has series where {{{selector}}}, but no cache counters of an engine that is known here."
+    return (
+        f"The Prometheus has no series where {{{selector}}} at {now.astimezone(UTC):%H:%M:%S} UTC: check the labels "
+        "there, whether the engine runs, and this machine's clock."
+    )
+
+
+def _check_one(found: Iterable[Series], selector: str) -> None:
+    """Counters of two engines must not be added up: one that ends would look like a restart of both."""
+    targets = sorted({tuple((name, series.labels.get(name, "")) for name in TARGET_LABELS) for series in found})
+    if len(targets) == 1:
+        return
+    shown = " and ".join(_differing(target, targets) for target in targets[:_SHOWN])
+    more = " and so on" if len(targets) > _SHOWN else ""
+    raise ExpositionError(
+        f"{len(targets)} engines have series where {{{selector}}}: {shown}{more}. Choose one of them by its labels, or "
+        "let a discovery make a source of each."
+    )
+
+
+def _differing(target: tuple[tuple[str, str], ...], targets: list[tuple[tuple[str, str], ...]]) -> str:
+    differs = [name for number, (name, _) in enumerate(target) if len({each[number][1] for each in targets}) > 1]
+    return ", ".join(f'{name}="{value[:60]}"' for name, value in target if name in differs)
+
+
+def _sampled_at(url: str, name: str, selector: str, now: datetime, allowed: Allowed) -> datetime:
+    """All of a scrape's samples have its time. `timestamp` takes one name only: it leaves names out of its answer."""
+    answer = ask_now(url, f'timestamp({{__name__="{name}",{selector}}})', now, allowed)
+    if not answer.series:
+        raise ExpositionError("The Prometheus does not say when it read the engine; expected the times of its samples.")
+    newest = max(series.value for series in answer.series)
+    if (age := now.timestamp() - newest) > MAX_AGE_SECONDS:
+        raise ExpositionError(f"What the Prometheus has of the engine is {age:.0f} s old: it reads it no more.")
+    return datetime.fromtimestamp(min(newest, now.timestamp()), UTC)

@@ -1,0 +1,72 @@
+"""Asks a Prometheus, or what speaks its HTTP API, what it has at one moment. Knows no engines.
+
+https://prometheus.io/docs/prometheus/latest/querying/api/#instant-queries, as a form: patterns of all names are longer
+than some servers take an address. Series that it calls stale are not in an answer.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from dashboard.sources.exposition import MAX_SAMPLES, ExpositionError
+from dashboard.sources.http import TOTAL_SECONDS, ask_form
+from dashboard.sources.prometheus import NOT_THAT, text_of
+from dashboard.sources.target import Allowed
+
+_SHOWN = 300  # characters of what it says
+
+
+@dataclass(frozen=True)
+class Series:
+    """One of an answer; `name` as the Prometheus has it, "" where the query made it."""
+
+    name: str
+    labels: dict[str, str]
+    value: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    series: tuple[Series, ...]
+    warnings: tuple[str, ...]  # sentences, of a part that did not answer for example
+
+
+def ask_now(url: str, query: str, at: datetime, allowed: Allowed) -> Answer:
+    """Raises ScrapeError with the server's own words, or ExpositionError for an answer of another kind."""
+    form = {"query": query, "time": f"{at.timestamp():.3f}", "timeout": f"{TOTAL_SECONDS:g}s"}
+    text = ask_form(f"{url.rstrip('/')}/api/v1/query", form, allowed=allowed, refusal=_refusal)
+    try:
+        told = json.loads(text)
+        if told["status"] != "success" or told["data"]["resultType"] != "vector":
+            raise ValueError
+        found = tuple(_series(told["data"]["result"]))
+        warnings = tuple(f"The Prometheus warns: {_one_line(each)}." for each in told.get("warnings") or ())
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        raise ExpositionError(NOT_THAT) from None
+    if len(found) > MAX_SAMPLES:
+        raise ExpositionError(f"The Prometheus has {len(found):,} such series; at most {MAX_SAMPLES:,} are read.")
+    return Answer(found, warnings)
+
+
+def _series(result: list[dict[str, Any]]) -> Iterator[Series]:
+    """Without native histograms, which no table reads."""
+    for each in result:
+        labels = {text_of(name): text_of(value) for name, value in each["metric"].items()}
+        if "value" in each:
+            yield Series(labels.pop("__name__", ""), labels, float(each["value"][1]))
+
+
+def _refusal(status: int, text: str) -> str:
+    """The rest of a sentence about an answer that is none."""
+    try:
+        return f": {_one_line(json.loads(text)['error'])}."
+    except (LookupError, TypeError, ValueError, RecursionError):
+        if status in (401, 403):
+            return "; expected 200: it wants another token or header."
+        return f". {NOT_THAT}"
+
+
+def _one_line(words: Any) -> str:
+    return " ".join(text_of(words).split())[:_SHOWN].rstrip(".")
