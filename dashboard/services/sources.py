@@ -66,9 +66,14 @@ def target_of(source: Source) -> Target:
 
 
 def _owner(source: Source) -> Access:
-    """Whose token is sent to an engine. That for a list's server is not: the list would choose who is shown it."""
+    """Whose token is sent to an engine. That for a list's server is not: the list would choose who is shown it. That
+    for a Prometheus goes there only.
+    """
     discovery = source.discovery
-    return discovery if discovery and discovery.kind != Discovery.Kind.HTTP else source
+    if discovery is None or discovery.kind == Discovery.Kind.HTTP:
+        return source
+    is_elsewhere = discovery.kind == Discovery.Kind.PROMETHEUS and source.url != discovery.location
+    return source if is_elsewhere else discovery
 
 
 def access_of(access: Access) -> Allowed:

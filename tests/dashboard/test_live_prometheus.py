@@ -166,6 +166,8 @@ class TestPast:
         assert target_of(nine).headers["Authorization"] == "Bearer theirs"
         assert look(nine, moment(END)).last_error == ""
         assert refreshed(fleet, END + 3000) == Changed()  # down, which is a source that fails
+        nine.url = "http://elsewhere:9090"
+        assert "Authorization" not in target_of(nine).headers
         Source.objects.filter(pk=nine.pk).update(selector='{instance="elsewhere"}')
         assert refreshed(fleet, END) == Changed(come=1, gone=1)
 
@@ -252,14 +254,8 @@ def test_a_running_prometheus_tells_the_tokens_that_the_engine_tells(tmp_path: P
         with Prometheus(instance, tmp_path) as prometheus:
             direct = Source.objects.create(name="direct", url=f"{served.url}/metrics")
             live = source(prometheus.url, f'{{instance="{instance}"}}', name="live")
-            for change in (
-                lambda: None,
-                lambda: engine.grow(3),
-                lambda: engine.grow(2),
-                engine.restart,
-                lambda: engine.grow(4),
-            ):
-                change()
+            for more in (0, 3, 2, None, 4):
+                engine.restart() if more is None else engine.grow(more)
                 until(lambda: values(prometheus, "vllm:prompt_tokens_total") == [engine.prompt_tokens])
                 look(direct, timezone.now())
                 look(live, timezone.now())

@@ -1,6 +1,7 @@
 """Lists of targets that are odd or mean harm: one sentence each, within bounds, and the lists after them are read."""
 
 import os
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from django.utils import timezone
 
 from dashboard.models import Discovery, Source
 from dashboard.services.discovery import refresh_due
-from dashboard.sources.discovery import DiscoveryError, found, read_files
+from dashboard.sources.discovery import DiscoveryError, Found, found, read_files
 
 BOMB = "- &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"- &{to} [{','.join(['*' + at] * 9)}]\n" for at, to in pairwise("abcdefgh")
@@ -81,10 +82,10 @@ def test_a_list_that_breaks_the_reader_does_not_end_those_after_it(tmp_path: Pat
     for name in ("broken", "well"):
         Discovery.objects.create(name=name, location=str(tmp_path / f"{name}.yml"), due_at=now)
 
-    def read(discovery: Discovery) -> str:
+    def read(discovery: Discovery, now: datetime) -> list[Found]:
         if discovery.name == "broken":
             raise KeyError("nobody thought of it")
-        return read_files(discovery.location)
+        return found(read_files(discovery.location))
 
     assert refresh_due(now, read) == 1
     assert Source.objects.get().url == "http://gpu-1:8000/metrics"

@@ -155,6 +155,7 @@ class _Gunzip:
     def __init__(self, stream: io.BufferedReader) -> None:
         self._stream = stream
         self._num_whole = 0
+        self._packed = b""
         self._is_begun = False
         self._begin(b"")
 
