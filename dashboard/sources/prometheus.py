@@ -19,6 +19,8 @@ from dashboard.sources.tables import DETECTION_ORDER
 from dashboard.sources.target import Allowed
 
 MAX_POINTS = 120  # a query: 600 series of it are 2 MB, an eighth of what is read at all
+# What going through JSON of another shape raises; an integer of 400 digits is no float.
+UNLIKE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 NOT_THAT = "What answers there is no Prometheus; expected its address without a path, like the page's."
 _SELECTOR = re.compile(r'\{?\s*((?:[A-Za-z_]\w*\s*(?:=~|!=|!~|=)\s*"(?:[^"\\]|\\.)*"\s*,?\s*)+)\}?')
 
@@ -48,7 +50,7 @@ def check_server(url: str, allowed: Allowed, ask: Ask = ask) -> None:
     """Raises ScrapeError or HistoryError unless something that speaks Prometheus' API answers there."""
     try:
         is_well = json.loads(ask(f"{url.rstrip('/')}/api/v1/query?query=1", allowed))["status"] == "success"
-    except (LookupError, TypeError, ValueError, RecursionError):
+    except UNLIKE:
         is_well = False
     if not is_well:
         raise HistoryError(NOT_THAT)
@@ -99,7 +101,7 @@ def _samples(text: str) -> Iterator[tuple[int, Sample]]:
             raise ValueError
         for series in told["data"]["result"]:
             yield from _values(series)
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+    except UNLIKE:
         raise HistoryError("The answer is no history; expected that of Prometheus' query_range.") from None
 
 

@@ -6,6 +6,7 @@ markers); where there are none, its last values are told for five minutes, and o
 https://prometheus.io/docs/prometheus/latest/querying/basics/#staleness
 """
 
+import math
 from collections.abc import Iterable, Set
 from datetime import UTC, datetime
 
@@ -68,9 +69,12 @@ def _differing(target: tuple[tuple[str, str], ...], targets: list[tuple[tuple[st
 def _sampled_at(url: str, name: str, selector: str, now: datetime, allowed: Allowed) -> datetime:
     """All of a scrape's samples have its time. `timestamp` takes one name only: it leaves names out of its answer."""
     answer = ask_now(url, f'timestamp({{__name__="{name}",{selector}}})', now, allowed)
-    if not answer.series:
+    newest = max((series.value for series in answer.series if 0 < series.value < math.inf), default=None)
+    if newest is None:
         raise ExpositionError("The Prometheus does not say when it read the engine; expected the times of its samples.")
-    newest = max(series.value for series in answer.series)
     if (age := now.timestamp() - newest) > MAX_AGE_SECONDS:
-        raise ExpositionError(f"What the Prometheus has of the engine is {age:.0f} s old: it reads it no more.")
+        raise ExpositionError(
+            f"What the Prometheus has of the engine is {age:,.0f} s old: it reads it no more, or this machine's clock "
+            "is ahead."
+        )
     return datetime.fromtimestamp(min(newest, now.timestamp()), UTC)

@@ -12,7 +12,7 @@ from typing import Any
 
 from dashboard.sources.exposition import MAX_SAMPLES, ExpositionError
 from dashboard.sources.http import TOTAL_SECONDS, ask_form
-from dashboard.sources.prometheus import NOT_THAT, text_of
+from dashboard.sources.prometheus import NOT_THAT, UNLIKE, text_of
 from dashboard.sources.target import Allowed
 
 _SHOWN = 300  # characters of what it says
@@ -36,14 +36,18 @@ class Answer:
 def ask_now(url: str, query: str, at: datetime, allowed: Allowed) -> Answer:
     """Raises ScrapeError with the server's own words, or ExpositionError for an answer of another kind."""
     form = {"query": query, "time": f"{at.timestamp():.3f}", "timeout": f"{TOTAL_SECONDS:g}s"}
-    text = ask_form(f"{url.rstrip('/')}/api/v1/query", form, allowed=allowed, refusal=_refusal)
+    return answer_of(ask_form(f"{url.rstrip('/')}/api/v1/query", form, allowed=allowed, refusal=_refusal))
+
+
+def answer_of(text: str) -> Answer:
+    """What a text of JSON says. Raises ExpositionError where it is no answer of an instant query."""
     try:
         told = json.loads(text)
         if told["status"] != "success" or told["data"]["resultType"] != "vector":
             raise ValueError
         found = tuple(_series(told["data"]["result"]))
         warnings = tuple(f"The Prometheus warns: {_one_line(each)}." for each in told.get("warnings") or ())
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+    except UNLIKE:
         raise ExpositionError(NOT_THAT) from None
     if len(found) > MAX_SAMPLES:
         raise ExpositionError(f"The Prometheus has {len(found):,} such series; at most {MAX_SAMPLES:,} are read.")
@@ -62,7 +66,7 @@ def _refusal(status: int, text: str) -> str:
     """The rest of a sentence about an answer that is none."""
     try:
         return f": {_one_line(json.loads(text)['error'])}."
-    except (LookupError, TypeError, ValueError, RecursionError):
+    except UNLIKE:
         if status in (401, 403):
             return "; expected 200: it wants another token or header."
         return f". {NOT_THAT}"

@@ -5,7 +5,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -16,6 +16,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
 from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dashboard import valkey as names
 from dashboard.models import Bucket, Discovery, Series, Source
@@ -26,6 +28,8 @@ from dashboard.services.integrity import check
 from dashboard.services.recording import record
 from dashboard.services.source_trial import try_source
 from dashboard.services.sources import target_of
+from dashboard.sources.exposition import ExpositionError
+from dashboard.sources.prometheus_query import answer_of
 from tests.dashboard.past import END, RESET_AT, SELECTOR, START, STEP, TRUTH
 from tests.dashboard.serving import Answer, serving
 from tests.dashboard.told import moment, stored
@@ -93,7 +97,7 @@ class TestPast:
         look(prod, moment(END + 140))
         assert (prod.last_error, len(scrapes())) == ("", 1)
         look(prod, moment(END + 200))
-        assert prod.last_error == "What the Prometheus has of the engine is 200 s old: it reads it no more."
+        assert "is 200 s old: it reads it no more, or this machine's clock is ahead." in prod.last_error
         assert state_of(prod, moment(END + 200)) == "failing"
         look(prod, moment(END + 400))
         assert prod.last_error.startswith('The Prometheus has no series where {instance="gpu-7:8000"} at ')
@@ -325,6 +329,29 @@ def test_what_is_no_answer_of_a_prometheus_is_told_in_a_sentence(answer: Answer,
         prod = look(source(served.url), timezone.now())
     assert sentence in prod.last_error
     assert "\n" not in prod.last_error
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", "-1e300"])
+def test_a_time_that_is_none_is_told(value: str) -> None:
+    metric = {"__name__": "vllm:prompt_tokens_cached_by_source_total", "source": "device"}
+    answers = [vector((metric, "7")), vector(({}, value))]
+    with serving(lambda path: Answer(answers[len(served.asked) - 1])) as served:
+        prod = look(source(served.url), timezone.now())
+    assert "does not say when" in prod.last_error
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.just(10**400) | st.floats() | st.text(max_size=5)
+ODD = st.recursive(
+    LEAVES, lambda odd: st.lists(odd, max_size=3) | st.dictionaries(st.text(max_size=5), odd, max_size=3)
+)
+SERIES = st.fixed_dictionaries({"metric": ODD | st.dictionaries(st.text(max_size=5), ODD)}, optional={"value": ODD})
+DATA = st.fixed_dictionaries({"resultType": st.just("vector") | ODD, "result": st.lists(SERIES) | ODD})
+
+
+@given(ODD | st.fixed_dictionaries({"status": st.just("success"), "data": DATA}, optional={"warnings": ODD}))
+def test_any_json_is_an_answer_or_a_sentence(told: object) -> None:
+    with suppress(ExpositionError):
+        assert all(isinstance(series.value, float) for series in answer_of(json.dumps(told)).series)
 
 
 @pytest.fixture
