@@ -127,6 +127,14 @@ def test_one_tenant_is_counted_while_all_take_their_room(tmp_path: Path) -> None
         call_command("whatif", str(path), "--tenant", "z")
 
 
+def test_one_model_is_counted_while_all_take_their_room(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text("time,model,block_ids,tokens\n1,m,a,16\n2,n,b,16\n3,m,a,16\n")
+    assert ask(str(path), "--model", "m", "--blocks", "1,2")["hit_rate"] == {"1": 0, "2": 0.5}
+    with pytest.raises(CommandError, match="no model “z”"):
+        call_command("whatif", str(path), "--model", "z")
+
+
 def test_tokens_in_no_block_are_asked_for_and_never_hit(tmp_path: Path) -> None:
     path = tmp_path / "trace.jsonl"
     path.write_text('{"block_ids": ["a"], "tokens": 16, "prompt_tokens": 20, "output_block_ids": ["b"]}\n' * 2)

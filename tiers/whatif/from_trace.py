@@ -1,5 +1,6 @@
 """Block accesses of a trace's requests, whatever its form. Knows nothing about forms."""
 
+from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,20 +13,36 @@ from tiers.whatif.accesses import Accesses, Prompt, collect
 
 
 @dataclass(frozen=True)
+class Names:
+    """`of_request` int64 [R] is an index into `names`; `what` they are names of, like "tenant"."""
+
+    what: str
+    names: tuple[str, ...]
+    of_request: NDArray[np.int64]
+
+    def is_of(self, name: str) -> NDArray[np.bool_]:
+        """Raises ValueError for a name that is not there."""
+        if name not in self.names:
+            known = ", ".join(f"“{each}”" for each in self.names[:20])
+            raise ValueError(f"The trace has no {self.what} “{name}”; it has {known}.")
+        found: NDArray[np.bool_] = self.of_request == self.names.index(name)
+        return found
+
+
+@dataclass(frozen=True)
 class TracedAccesses:
-    """Accesses with whose they are: `tenant_of` int64 [R] is an index into `tenants`."""
+    """Accesses with whose they are."""
 
     accesses: Accesses
-    tenants: tuple[str, ...]
-    tenant_of: NDArray[np.int64]
+    tenants: Names
+    models: Names
 
-    def of_tenant(self, name: str) -> Accesses:
+    def of(self, *, tenant: str | None = None, model: str | None = None) -> Accesses:
         """The others' requests take their room in the cache, and are not counted. Raises ValueError."""
-        if name not in self.tenants:
-            raise ValueError(
-                f"The trace has no tenant “{name}”; it has {', '.join(f'“{each}”' for each in self.tenants[:20])}."
-            )
-        is_counted = self.tenant_of == self.tenants.index(name)
+        is_counted = np.ones(self.accesses.num_requests, np.bool_)
+        for names, name in ((self.tenants, tenant), (self.models, model)):
+            if name is not None:
+                is_counted &= names.is_of(name)
         of_blocks = np.repeat(is_counted, np.diff(self.accesses.starts))
         return replace(
             self.accesses,
@@ -37,18 +54,24 @@ class TracedAccesses:
 
 
 def traced_accesses(requests: Iterable[TraceRequest]) -> TracedAccesses:
-    index_of: dict[str, int] = {}
-    tenant_of: list[int] = []
+    tenants: dict[str, int] = {}
+    models: dict[str, int] = {}
+    of_tenant, of_model = array("q"), array("q")
 
     def prompts() -> Iterator[Prompt]:
         for request in requests:
-            tenant_of.append(index_of.setdefault(request.tenant, len(index_of)))
+            of_tenant.append(tenants.setdefault(request.tenant, len(tenants)))
+            of_model.append(models.setdefault(request.model_name, len(models)))
             yield Prompt(
                 request.block_ids, request.block_tokens, request.num_prompt_tokens, list(request.output_block_ids)
             )
 
     accesses = collect(prompts())
-    return TracedAccesses(accesses, tuple(index_of), np.asarray(tenant_of, np.int64))
+    return TracedAccesses(
+        accesses,
+        Names("tenant", tuple(tenants), np.asarray(of_tenant, np.int64)),
+        Names("model", tuple(models), np.asarray(of_model, np.int64)),
+    )
 
 
 def read_trace(path: Path) -> Accesses:

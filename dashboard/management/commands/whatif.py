@@ -37,6 +37,7 @@ class Command(BaseCommand):
         parser.add_argument("--tokenizer", type=Path, help="For texts: tokenizer.json, a folder or a .gguf.")
         parser.add_argument("--block-tokens", type=int, default=settings.BLOCK_SIZE, help="For texts: tokens a block.")
         parser.add_argument("--tenant", help="Only this one's requests are counted; all take their room.")
+        parser.add_argument("--model", help="Only this one's requests are counted; all take their room.")
         parser.add_argument("--keep-going", action="store_true", help="Leave wrong lines out, and tell them.")
         parser.add_argument(
             "--blocks", type=_blocks, default=_blocks(DEFAULT_BLOCKS), help="Capacities, “inf” for all."
@@ -78,9 +79,9 @@ def _accesses(options: dict[str, Any], faults: Faults) -> Accesses:
         scratch=folder(),
     ) as trace:
         traced = traced_accesses(trace)
-    if not traced.tenants:
+    if not traced.accesses.num_requests:
         raise TraceError(f"{path} has no requests.")
-    return traced.accesses if options["tenant"] is None else traced.of_tenant(options["tenant"])
+    return traced.of(tenant=options["tenant"], model=options["model"])
 
 
 def _answer(accesses: Accesses, options: dict[str, Any]) -> dict[str, Any]:

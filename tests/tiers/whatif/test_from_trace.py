@@ -1,5 +1,6 @@
 """Block accesses of traces: the known answers of real ones, and whose requests are counted."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,11 +54,20 @@ def test_blocks_that_answers_filled_can_be_hit_and_ask_for_nothing() -> None:
 def test_other_tenants_take_their_room_and_are_not_counted() -> None:
     traced = traced_accesses([request("x", "a"), request("y", "b", tail=1), request("x", "a"), request("y", "b")])
     assert hits(traced.accesses, 2) == (2, 8)
-    x = traced.of_tenant("x")
+    x = traced.of(tenant="x")
     assert (hits(x, 2), hits(x, 1)) == ((1, 4), (0, 0))
     assert (x.num_counted, x.num_asked, x.num_unique_asked, x.total_tokens, x.never_tokens) == (2, 2, 1, 8, 0)
     with pytest.raises(ValueError, match="no tenant “z”; it has “x”, “y”"):
-        traced.of_tenant("z")
+        traced.of(tenant="z")
+
+
+def test_a_model_is_counted_alone_also_for_one_tenant() -> None:
+    told = [replace(request(tenant, "a"), model_name=model) for tenant, model in ("xm", "xn", "ym", "xm")]
+    traced = traced_accesses(told)
+    assert traced.of(model="m").num_counted == 3
+    assert (traced.of(model="m", tenant="x").num_counted, hits(traced.of(model="m", tenant="x"), 1)) == (2, (1, 4))
+    with pytest.raises(ValueError, match="no model “z”; it has “m”, “n”"):
+        traced.of(model="z")
 
 
 def test_a_file_without_requests_is_no_trace(tmp_path: Path) -> None:
