@@ -27,6 +27,16 @@ def reuse_metrics(snapshot: "EngineSnapshot", make: Families) -> Iterator[Metric
         ["capacity_tokens"],
         {(bound,): tokens for bound, tokens in zip(bounds, told.tokens, strict=True)},
     )
+    yield make.counters(
+        "tierscope_tenant_reuse_tokens",
+        "The same by tenant, at fewer capacities: those of the same cache, which all tenants share.",
+        ["tenant", "capacity_tokens"],
+        {
+            (tenant, bound): tokens
+            for tenant, of_tenant in snapshot.counters.tenant_reuse.items()
+            for bound, tokens in zip([*map(str, of_tenant.bounds), "+Inf"], of_tenant.tokens, strict=True)
+        },
+    )
     yield make.gauge(
         "tierscope_reuse_sample_ratio",
         "Share of the blocks below the newest that is looked at; 1: all, and the counts are exact.",

@@ -13,7 +13,7 @@ from dashboard.models_alerts import Alert, AlertNotice, AlertRule, Webhook
 from dashboard.models_replays import Replay
 from dashboard.models_secrets import ApiKey, ReadToken, validate_tenant
 from dashboard.models_sources import Access, Backfill, CacheTier, Discovery, EngineKind, Mapping, MappingRow, Source
-from dashboard.models_whatif import Prediction, Prices
+from dashboard.models_whatif import PolicySearch, Prediction, Prices
 from dashboard.tier_modes import MAX_STORE_AFTER_HITS
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "EngineRun",
     "Mapping",
     "MappingRow",
+    "PolicySearch",
     "Prediction",
     "Prices",
     "ReadToken",
@@ -91,6 +92,7 @@ class Series(models.Model):
         TTFT_MICROSECONDS = "ttft_microseconds"  # by cache_tier, as TTFT
         # detail = the capacity, in tokens of one LRU stack, that would have served them; "+Inf": none would have
         REUSE_TOKENS = "reuse_tokens"
+        TENANT_REUSE_TOKENS = "tenant_reuse_tokens"  # the same of a tenant, at fewer capacities; detail = "4096 acme"
         REUSE_SAMPLE_PPM = "reuse_sample_ppm"  # gauge: which share of the blocks is looked at; 1,000,000 is all
         REUSE_GAPS = "reuse_gaps"  # by cache_tier, detail = le; uses of a block by the seconds since its last one
         IDLE_BLOCKS = "idle_blocks"  # by cache_tier: evicted ones of which it is told how long they were not used
@@ -101,7 +103,7 @@ class Series(models.Model):
     model_name = models.CharField(max_length=200, blank=True)
     metric = models.CharField(max_length=24, choices=Metric)
     cache_tier = models.CharField(max_length=16, blank=True)
-    detail = models.CharField(max_length=32, blank=True)
+    detail = models.CharField(max_length=48, blank=True)
 
     class Meta:
         verbose_name_plural = "series"

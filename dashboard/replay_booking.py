@@ -34,12 +34,16 @@ class Served(Protocol):
 
 @dataclass(frozen=True)
 class Look:
-    """The tiers at one moment: `stats` by tier as a cache tells them, and the reuse curve's counts."""
+    """The tiers at one moment: `stats` by tier as a cache tells them, and the reuse curve's counts.
+
+    `tenants` have the bounds and counts of each one's own curve.
+    """
 
     tiers: Mapping[str, Any]
     reuse_bounds: tuple[int, ...]
     reuse_tokens: tuple[int, ...]
     reuse_rate: float
+    tenants: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,7 @@ class Booking:
         return done
 
     def served(self, served: Served, generated_tokens: int, tenant: str) -> None:
-        """A request in the stretch that is open."""
+        """A request in the stretch that is open; `tenant` as `name_of` has it."""
         self._has_served = True
         counts, booked = self.counts, self._open
         counts.requests += 1
@@ -131,7 +135,7 @@ class Booking:
         for tier, tokens in served.hit_tokens.items():
             counts.hit_tokens[str(tier)] += tokens
             booked[self._key(Metric.HIT_TOKENS, str(tier))] += tokens
-        self._of_tenant(served, self._shown(tenant))
+        self._of_tenant(served, tenant)
 
     def so_far(self) -> list[Booked]:
         """What the open stretch has until now; more of it may come."""
@@ -174,10 +178,18 @@ class Booking:
                 self._open[key] += value - before[key]
             evicted = sum(now.tiers[tier].evicted_blocks.values()) - sum(self._last.tiers[tier].evicted_blocks.values())
             self.counts.evicted_blocks[tier] += evicted
-        pairs = zip(self._last.reuse_tokens, now.reuse_tokens, strict=True)
-        bounds = (*map(str, now.reuse_bounds), "+Inf")
-        for bound, (before_tokens, tokens) in zip(bounds, pairs, strict=True):
-            self._open[self._key(Metric.REUSE_TOKENS, detail=bound)] += tokens - before_tokens
+        for key, tokens in self._reuse(now).items():
+            self._open[key] += tokens
+        for key, tokens in self._reuse(self._last).items():
+            self._open[key] -= tokens
+
+    def _reuse(self, look: Look) -> dict[Key, int]:
+        counts = zip((*map(str, look.reuse_bounds), "+Inf"), look.reuse_tokens, strict=True)
+        found = {self._key(Metric.REUSE_TOKENS, detail=bound): tokens for bound, tokens in counts}
+        for tenant, (bounds, of_tenant) in look.tenants.items():
+            for bound, tokens in zip((*map(str, bounds), "+Inf"), of_tenant, strict=True):
+                found[self._key(Metric.TENANT_REUSE_TOKENS, detail=f"{bound} {tenant}")] = tokens
+        return found
 
     def _facts(self, tier: str, look: Look) -> dict[Key, int]:
         """Counters of one tier. What copies took is not told: nothing was copied."""
@@ -206,7 +218,8 @@ class Booking:
             self._key(Metric.CAPACITY_BYTES, tier): capacity * self._bytes_a_token,
         }
 
-    def _shown(self, tenant: str) -> str:
+    def name_of(self, tenant: str) -> str:
+        """What it is counted as, from now on: the first of them by name."""
         name = shown(_readable(tenant))[:32]
         if name not in self._tenants and len(self._tenants) >= MAX_TENANTS:
             return OTHER

@@ -1,7 +1,8 @@
 """One replay in this process's memory: its trace, read as far as it is, and the tiers that the requests go through.
 
-The one module of the dashboard that asks the tiers to replay; only workers and the command load it. What a run was is
-gone with its process: it is made again by going through the same requests from the start. Books nothing.
+One of two modules of the dashboard that ask the tiers to replay (policy_run.py is the other); only workers and the
+command load it. What a run was is gone with its process: it is made again by going through the same requests from the
+start. Books nothing.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -190,7 +191,8 @@ class Run:
         for timed in portion:
             done += self.booking.before(self._starts_at + timed.second)
             request = timed.request
-            self.booking.served(self._replayer.serve(request), request.num_output_tokens, request.tenant)
+            tenant = self.booking.name_of(request.tenant)
+            self.booking.served(self._replayer.serve(request, tenant), request.num_output_tokens, tenant)
         self.num_done += len(portion)
         self.is_over = not portion
         return done + (self.booking.end() if self.is_over else self.booking.so_far())
@@ -205,7 +207,8 @@ class Run:
     def _look(self) -> Look:
         stats, reuse = self._replayer.stats(), self._replayer.reuse_counts()
         tiers = {str(tier): told for tier, told in stats.tiers.items()}
-        return Look(tiers, reuse.bounds, reuse.tokens, reuse.sample_rate)
+        parts = {name: (part.bounds, part.tokens) for name, part in self._replayer.reuse_parts().items()}
+        return Look(tiers, reuse.bounds, reuse.tokens, reuse.sample_rate, parts)
 
 
 def text_requests(path: Path, form: str, tokenizer: Path | None = None) -> Trace:

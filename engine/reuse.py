@@ -3,6 +3,7 @@
 Knows nothing about how depths are counted (tiers/whatif) or who is told.
 """
 
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from engine.sequence import Sequence
@@ -15,8 +16,8 @@ from tiers.whatif.shards_curve import ReuseCurve
 class Reuse(Protocol):
     """Called on the stepping thread; `counts` and `sample` between two changes of the engine's state."""
 
-    def admitted(self, sequence: Sequence) -> None:
-        """Its prompt is counted: called once a request."""
+    def admitted(self, sequence: Sequence, tenant: str) -> None:
+        """Its prompt is counted, for all and for the tenant of that name: called once a request."""
         ...
 
     def filled(self, keys: list[BlockKey]) -> None:
@@ -28,6 +29,10 @@ class Reuse(Protocol):
         ...
 
     def counts(self) -> ReuseCounts: ...
+    def tenant_counts(self, names: Collection[str]) -> Mapping[str, ReuseCounts]:
+        """Of tenants by these names, at fewer capacities; together they are all tokens."""
+        ...
+
     def sample(self) -> Sample | None:
         """What is to outlive a restart."""
         ...
@@ -36,7 +41,7 @@ class Reuse(Protocol):
 class NoReuse:
     """Switched off."""
 
-    def admitted(self, sequence: Sequence) -> None:
+    def admitted(self, sequence: Sequence, tenant: str) -> None:
         pass
 
     def filled(self, keys: list[BlockKey]) -> None:
@@ -48,6 +53,9 @@ class NoReuse:
     def counts(self) -> ReuseCounts:
         return ReuseCounts()
 
+    def tenant_counts(self, names: Collection[str]) -> Mapping[str, ReuseCounts]:
+        return {}
+
     def sample(self) -> Sample | None:
         return None
 
@@ -58,10 +66,10 @@ class LiveReuse:
     def __init__(self, curve: ReuseCurve) -> None:
         self._curve = curve
 
-    def admitted(self, sequence: Sequence) -> None:
+    def admitted(self, sequence: Sequence, tenant: str) -> None:
         """What no block can serve (the last token, a block that is not full, a cache that is off) is never a hit."""
         keys = sequence.keys[: (sequence.num_prompt - 1) // sequence.block_size]
-        self._curve.ask(keys, sequence.num_prompt)
+        self._curve.ask(keys, sequence.num_prompt, tenant)
 
     def filled(self, keys: list[BlockKey]) -> None:
         self._curve.touch(keys)
@@ -71,6 +79,9 @@ class LiveReuse:
 
     def counts(self) -> ReuseCounts:
         return self._curve.counts()
+
+    def tenant_counts(self, names: Collection[str]) -> Mapping[str, ReuseCounts]:
+        return self._curve.parts(names)
 
     def sample(self) -> Sample | None:
         return self._curve.sample()

@@ -78,7 +78,7 @@ class EngineCounters:
     took `prefill_seconds`, both in steps of MIN_PREFILL_TOKENS or more. Queries and hits are tokens of requests that
     use the cache: `prefix_cache_*` looks at gpu, `external_*` at what gpu did not have. `ttft` is by the slowest tier
     that the request read from, or "none". `tenants` split prompt, hit and computed tokens, `reuse` prompt tokens by the
-    capacity that would have served them; `recording` are requests.
+    capacity that would have served them, and `tenant_reuse` those of each tenant; `recording` are requests.
     """
 
     prompt_tokens: int
@@ -99,6 +99,7 @@ class EngineCounters:
     inter_token: HistogramCounts
     request_seconds: HistogramCounts
     reuse: ReuseCounts
+    tenant_reuse: Mapping[str, ReuseCounts]
     recording: RecordCounts
 
     def check(self) -> None:
@@ -121,6 +122,8 @@ class EngineCounters:
             assert tokens == sum(each.hit_tokens[tier] for each in counts), f"the tenants' {tier} hits are not all"
         assert self.computed_tokens == sum(each.computed_tokens for each in counts), "computed tokens without tenant"
         assert self.prompt_tokens == sum(each.prompt_tokens for each in counts), "prompt tokens without a tenant"
+        for name, told in self.tenant_reuse.items():
+            assert sum(told.tokens) == self.tenants[name].prompt_tokens, f"the reuse curve of {name} is not all its own"
 
 
 @dataclass(frozen=True)
@@ -183,7 +186,7 @@ class EngineStats:
     @_never_fails
     def asked(self, sequence: Sequence) -> None:
         """The same request, for the reuse curve; a call of its own, so that a failure of one costs not both."""
-        self.reuse.admitted(sequence)
+        self.reuse.admitted(sequence, self._tenants.name_of(sequence.request.tenant))
 
     @_never_fails
     def begun(self, sequence: Sequence) -> None:
@@ -231,13 +234,14 @@ class EngineStats:
         self._request_seconds.observe(now - sequence.submitted_at)
 
     def counters(self) -> EngineCounters:
+        tenants = self._tenants.counts()
         hits = sum(self._hit_tokens.values())
         gpu_hits = self._hit_tokens[Tier.GPU]
         return EngineCounters(
             prompt_tokens=self._prompt_tokens,
             hit_tokens=dict(self._hit_tokens),
             computed_tokens=self._computed_tokens,
-            tenants=self._tenants.counts(),
+            tenants=tenants,
             load_skipped_tokens=dict(self._load_skipped),
             prefill_tokens=self._prefill_tokens,
             prefill_seconds=self._prefill_seconds,
@@ -252,5 +256,6 @@ class EngineStats:
             inter_token=self._inter_token.counts(),
             request_seconds=self._request_seconds.counts(),
             reuse=self.reuse.counts(),
+            tenant_reuse=self.reuse.tenant_counts(tenants),
             recording=self._recording.counts(),
         )

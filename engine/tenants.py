@@ -34,7 +34,7 @@ class Tenants:
             self._add(name)
 
     def admitted(self, tenant: str, admission: Admission) -> None:
-        counts = self._counts[self._name(tenant)]
+        counts = self._counts[self.name_of(tenant)]
         for tier, tokens in admission.hit_tokens.items():
             counts[tier] += tokens
         counts[None] += admission.computed_tokens
@@ -42,7 +42,8 @@ class Tenants:
     def counts(self) -> dict[str, TenantCounts]:
         return {name: _frozen(counts) for name, counts in self._counts.items()}
 
-    def _name(self, tenant: str) -> str:
+    def name_of(self, tenant: str) -> str:
+        """Under which it is counted, from now on."""
         if tenant not in self._counts and len(self._counts) <= self._max_named:
             self._add(tenant)
         return tenant if tenant in self._counts else OTHER

@@ -71,6 +71,7 @@ METRIC_FACTS: Mapping[str, MetricFacts] = {
     Metric.TTFT: _by_tier("requests", "upper bound in seconds"),
     Metric.TTFT_MICROSECONDS: _by_tier("microseconds"),
     Metric.REUSE_TOKENS: MetricFacts("tokens", detail="capacity in tokens"),
+    Metric.TENANT_REUSE_TOKENS: MetricFacts("tokens", detail="capacity in tokens, and tenant"),
     Metric.REUSE_SAMPLE_PPM: MetricFacts("parts per million", is_gauge=True),
     Metric.REUSE_GAPS: _by_tier("uses of a block", "upper bound in seconds"),
     Metric.IDLE_BLOCKS: _by_tier("blocks"),

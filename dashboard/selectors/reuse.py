@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass
 
+from django.db.models import QuerySet
+
 from dashboard.models import Series
 from dashboard.selectors.period import Period
 from dashboard.selectors.store import Metric, grouped, series_of, totals_of
+from dashboard.tenants import COMMON, OTHER
 
 NEVER = "+Inf"
+_FIRST_OCTAVE = 1_024  # of a tenant's curve, which has a bound at each (tiers/whatif/shards_buckets.py)
 _PPM = 1_000_000
 
 
@@ -41,10 +45,41 @@ def reuse_curve(period: Period, *, engine: str | None = None, model_name: str | 
     )
 
 
+def tenant_curve(period: Period, tenant: str, *, engine: str, model_name: str | None = None) -> ReuseCurve:
+    """Of one tenant's prompts in the cache that all share, at fewer bounds."""
+    series = series_of((Metric.TENANT_REUSE_TOKENS,), engine=engine, model_name=model_name)
+    of_tenant = series.filter(detail__endswith=f" {tenant}")
+    found = {detail.split(" ")[0]: tokens for (detail,), tokens in totals_of(of_tenant, period, "detail").items()}
+    # A replay has no series for what counted nothing, but where the next bound begins is needed.
+    bounds = sorted({*map(int, found.keys() - {NEVER}), *filter(_is_octave, known_bounds() if found else ())})
+    return ReuseCurve(
+        bounds=tuple(bounds),
+        tokens=tuple(found.get(str(bound), 0) for bound in bounds),
+        never_tokens=found.get(NEVER, 0),
+        total_tokens=sum(found.values()),
+        sample_rate=None,
+    )
+
+
+def tenants_with_curves(*, engine: str, model_name: str | None = None) -> list[str]:
+    """Sorted, after the common pool; those that are not counted by name come last. Empty where nobody has a name."""
+    details = _details(series_of((Metric.TENANT_REUSE_TOKENS,), engine=engine, model_name=model_name))
+    names = {detail.split(" ", 1)[-1] for detail in details if detail.startswith(NEVER)}
+    return sorted(names, key=lambda name: (name == OTHER, name != COMMON, name)) if names - {COMMON, OTHER} else []
+
+
+def _is_octave(bound: int) -> bool:
+    return bound >= _FIRST_OCTAVE and not bound & (bound - 1)
+
+
 def known_bounds() -> tuple[int, ...]:
     """Every bound that any engine tells: they are the same ones, and one that counted nothing begins the next."""
-    details = Series.objects.filter(metric=Metric.REUSE_TOKENS).values_list("detail", flat=True).distinct()
+    details = _details(Series.objects.filter(metric=Metric.REUSE_TOKENS))
     return tuple(sorted(int(detail) for detail in details if detail != NEVER))
+
+
+def _details(series: QuerySet[Series]) -> set[str]:
+    return set(series.values_list("detail", flat=True))
 
 
 def _sample_rate(period: Period, engine: str | None, model_name: str | None) -> float | None:

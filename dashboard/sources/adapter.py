@@ -16,6 +16,7 @@ HIT_TIERS = tuple(CacheTier.values)
 MAX_SERIES = 5_000  # an engine has about a hundred a model; a label that never repeats would fill the database
 MAX_MODEL = 200  # characters that a series has for it
 _MAX_DETAIL = 32
+_MAX_FIRST = 15  # of two labels that share the 48 characters of a series' detail
 _LARGEST = 2**62  # a 64-bit column holds it, and twice it
 _WORDS = {
     Metric.TTFT.value: "time to first token",
@@ -199,7 +200,12 @@ def _detail(rule: Rule, labels: Mapping[str, str]) -> str:
     if rule.metric in HISTOGRAMS:
         with suppress(ValueError):
             return "+Inf" if math.isinf(float(value)) else f"{float(value):g}"
-    return shortened(value, _MAX_DETAIL)
+    value = shortened(value, _MAX_DETAIL)
+    return f"{value[:_MAX_FIRST]} {shortened(whose, _MAX_DETAIL)}" if (whose := _whose(rule, labels)) else value
+
+
+def _whose(rule: Rule, labels: Mapping[str, str]) -> str:
+    return _clean(labels.get(rule.whose_label, ""))
 
 
 def shortened(text: str, length: int) -> str:

@@ -37,6 +37,7 @@ GPU, CPU, DISK, REMOTE, UNATTRIBUTED = (FixedTier(tier) for tier in CacheTier.va
 class Rule:
     """Samples called `name` (canonical) with the labels `where` add up to `metric`, by engine, model, tier, detail.
 
+    Where `whose_label` is given, too, the detail is both, apart by a space: "4096 acme".
     Labels that are not named anywhere are summed over. Those in `same` repeat one fact (each tensor-parallel rank tells
     the size of the same cache): the largest is taken. What is stored is the sample times `scale`, as an integer; with
     `value_label` the number is in that label instead (an info metric), and a label without a number tells nothing.
@@ -47,6 +48,7 @@ class Rule:
     metric: Metric
     tier: TierLabel | FixedTier = FixedTier()
     detail_label: str = ""
+    whose_label: str = ""
     where: tuple[tuple[str, str], ...] = ()
     scale: int = 1
     same: tuple[str, ...] = ()

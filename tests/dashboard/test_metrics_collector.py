@@ -101,7 +101,7 @@ def test_the_names_of_the_design_are_all_there(rig: Rig) -> None:
         tier_left_tokens_total tier_missed_after_eviction_tokens_total tier_load_skipped_tokens_total
         prefill_tokens_total prefill_seconds_total
         tenant_prompt_tokens_total tenant_cached_prompt_tokens_total tenant_computed_prompt_tokens_total
-        reuse_tokens_total reuse_sample_ratio
+        reuse_tokens_total tenant_reuse_tokens_total reuse_sample_ratio
         tier_load_seconds_bucket tier_errors_total time_to_first_token_seconds_bucket
         inter_token_latency_seconds_bucket request_seconds_bucket"""
     vllm = """prompt_tokens_cached_by_source_total prompt_tokens_by_source_total prefix_cache_queries_total
@@ -167,6 +167,7 @@ def _check_identities(samples: Samples) -> None:
 
 def _check_tenants(samples: Samples) -> None:
     """Summed over tenants they are the engine's own, tier by tier."""
+    assert total(samples, "tierscope_tenant_reuse_tokens_total") == total(samples, "tierscope_prompt_tokens_total")
     for name in ("prompt", "computed_prompt"):
         assert total(samples, f"tierscope_tenant_{name}_tokens_total") == total(
             samples, f"tierscope_{name}_tokens_total"

@@ -11,14 +11,16 @@ from dashboard import engine_host
 from dashboard.engine_host import EngineHost, load_host
 from dashboard.jobs import Job
 from dashboard.models import Bucket, Series
+from dashboard.selectors import reuse
 from dashboard.selectors.period import Period
-from dashboard.selectors.reuse import ReuseCurve, reuse_curve
+from dashboard.selectors.reuse import ReuseCurve, reuse_curve, tenant_curve, tenants_with_curves
 from dashboard.services.integrity import check
 from dashboard.services.sources import ensure_embedded
 from tests.dashboard.test_recording_tier_costs import publish, record_at, text_of
 from tests.dashboard.told import moment
 from tests.engine.factories import tiny_model
 from tests.engine.harness import BLOCK_SIZE, Rig, make_rig
+from tiers.whatif.shards_buckets import COARSE_TOKENS
 
 pytestmark = pytest.mark.usefixtures("valkey", "store")
 
@@ -50,6 +52,24 @@ def test_a_period_has_the_curve_that_the_engine_counted() -> None:
         rows = Bucket.objects.filter(resolution=resolution, series__metric=Series.Metric.REUSE_TOKENS)
         assert sum(rows.values_list("value", flat=True)) == found.total_tokens
     check(now=moment(START + 3600))
+    rig.close()
+
+
+def test_each_tenant_s_curve_is_recorded_to_the_token() -> None:
+    longest = "a" * 32
+    source, rig = ensure_embedded(), make_rig(gpu=24, tenants=("common", longest), max_tenants=2)
+    for number in range(12):
+        rig.run(rig.submit(f"r{number}", [number % 5] * 20, 1, tenant=("common", longest, "c")[number % 3]))
+    publish(text_of(rig), START)
+    record_at(source, START + 1)
+    period, counters = Period(START - 100, START + 100, 10), rig.engine.snapshot().counters
+    assert tenants_with_curves(engine="e1") == ["common", longest, "other"]
+    assert tenants_with_curves(engine="another") == []
+    assert reuse._FIRST_OCTAVE == COARSE_TOKENS
+    for name, counts in counters.tenant_reuse.items():
+        found = tenant_curve(period, name, engine="e1")
+        assert (found.bounds, (*found.tokens, found.never_tokens)) == (counts.bounds, counts.tokens)
+        assert found.total_tokens == counters.tenants[name].prompt_tokens
     rig.close()
 
 

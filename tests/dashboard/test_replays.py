@@ -52,7 +52,7 @@ def test_the_series_hold_exactly_what_was_replayed_at_every_resolution() -> None
     for resolution in Bucket.Resolution.values:
         found = sums(replay, resolution)
         assert found["prompt_tokens", ""] == found["reuse_tokens", ""] == counts["prompt_tokens"]
-        assert found["tenant_prompt_tokens", ""] == counts["prompt_tokens"]
+        assert found["tenant_prompt_tokens", ""] == found["tenant_reuse_tokens", ""] == counts["prompt_tokens"]
         assert found["computed_tokens", ""] == counts["computed_tokens"]
         assert found["generated_tokens", ""] == 9 * len(told)
         assert found["requests", ""] == len(told)

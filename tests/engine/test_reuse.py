@@ -65,6 +65,19 @@ def test_two_requests_at_once_both_compute_what_neither_finds() -> None:
     assert curve_of(rig.engine.snapshot().counters).never_tokens == 44
 
 
+def test_each_tenant_s_prompts_are_counted_in_the_cache_that_all_share() -> None:
+    rig = make_rig(gpu=16, tenants=("a",), max_tenants=2)
+    for number in range(24):
+        rig.run(rig.submit(f"r{number}", [number % 5] * 20, 1, tenant="abc"[number % 3]))
+    counters = rig.engine.snapshot().counters
+    told = counters.tenant_reuse
+    assert set(told) == {"a", "b", "other"}
+    for name, counts in told.items():
+        assert sum(counts.tokens) == counters.tenants[name].prompt_tokens == 8 * 20
+    assert sum(counts.tokens[-1] for counts in told.values()) == counters.reuse.tokens[-1]
+    rig.engine.check()
+
+
 def traffic(seed: int, num_visits: int) -> Iterator[tuple[list[int], int]]:
     """Chats over three system prompts, some asked for more often, at other times for each seed.
 
@@ -141,12 +154,13 @@ def test_switched_off_it_counts_nothing_and_keeps_nothing() -> None:
     rig.engine = engine_like(rig, NoReuse())
     rig.ask("a", [1] * 20)
     assert rig.engine.snapshot().counters.reuse.tokens == ()
+    assert not rig.engine.snapshot().counters.tenant_reuse
     assert rig.engine.reuse_sample() is None
 
 
 def test_a_curve_that_fails_costs_no_request(caplog: pytest.LogCaptureFixture) -> None:
     class Failing(NoReuse):
-        def admitted(self, sequence: object) -> None:
+        def admitted(self, *args: object) -> None:
             raise RuntimeError("no")
 
         filled = given_back = admitted  # type: ignore[assignment]

@@ -28,7 +28,7 @@ from tiers.names import TIERS, Tier
 from tiers.pool import BlockPool
 from tiers.replay.config import ReplayConfig, ReplayTier
 from tiers.replay.names import ROOT, chained
-from tiers.replay.reuse import ReplayReuse
+from tiers.replay.reuse import NoReplayReuse, ReplayReuse
 from tiers.stats import CacheStats, absent
 from tiers.transfers import Transfers
 from tiers.whatif.shards_buckets import ReuseCounts
@@ -65,25 +65,30 @@ class Served:
 class Replayer:
     """Tiers that begin empty."""
 
-    def __init__(self, config: ReplayConfig) -> None:
+    def __init__(self, config: ReplayConfig, reuse: ReplayReuse | NoReplayReuse | None = None) -> None:
+        """`reuse` is a new curve where it is not given."""
         self.config = config
-        self.reuse = ReplayReuse(config.block_tokens)
+        self.reuse = reuse or ReplayReuse(config.block_tokens)
         self._books = Books(len(config.tiers))
         self._levels = [Level(self._books, rank, _tier(tier), 1) for rank, tier in enumerate(config.tiers)]
         self._gpu = Gpu(self._levels[0], cast(BlockPool, _NoPool()))
         self._gpu.resize(config.tiers[0].num_blocks)
         self._moved = np.zeros((NUM_MOVED, len(config.tiers)), np.int64)
 
-    def serve(self, request: Asked) -> Served:
-        """The next request, from start to end."""
+    def serve(self, request: Asked, part: str = "") -> Served:
+        """The next request, from start to end; it belongs to a `part` of the traffic in the reuse curve only."""
         keys = chained([*request.block_ids, *request.output_block_ids])
-        self.reuse.ask(keys, request.block_tokens, request.num_prompt_tokens)
-        num_prompt = len(request.block_ids)
+        return self.serve_keys(keys, request.block_tokens, request.num_prompt_tokens, part)
+
+    def serve_keys(self, keys: Ints32, block_tokens: Sequence[int], num_prompt_tokens: int, part: str = "") -> Served:
+        """The same by keys, as `chained` names are; the first of them, which have `block_tokens`, are asked for."""
+        self.reuse.ask(keys, block_tokens, num_prompt_tokens, part)
+        num_prompt = len(block_tokens)
         fits = len(keys) <= self.config.tiers[0].num_blocks
         tiers = np.empty(num_prompt, np.int64)
         num_found = self._served(keys, num_prompt, tiers) if fits else self._found(keys[:num_prompt], tiers)
-        hits = self._by_tier(tiers[:num_found], request.block_tokens)
-        return Served(request.num_prompt_tokens, hits, request.num_prompt_tokens - sum(hits.values()), fits)
+        hits = self._by_tier(tiers[:num_found], block_tokens)
+        return Served(num_prompt_tokens, hits, num_prompt_tokens - sum(hits.values()), fits)
 
     def _served(self, keys: Ints32, num_prompt: int, tiers: Ints64) -> int:
         num_blocks, num_levels = len(keys), len(self._levels)
@@ -132,6 +137,10 @@ class Replayer:
     def reuse_counts(self) -> ReuseCounts:
         """Prompt tokens by the capacity of one LRU stack that would have served them."""
         return self.reuse.counts()
+
+    def reuse_parts(self) -> dict[str, ReuseCounts]:
+        """The same of each part of the traffic, at fewer capacities."""
+        return self.reuse.parts()
 
     def check(self) -> None:
         """Raises AssertionError with a sentence if any books disagree. Walks everything."""

@@ -15,12 +15,16 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Choice:
-    """One size for each tier, the share that each then serves, what that costs, and how long it takes."""
+    """One size for each tier, the share that each then serves, what that costs, and how long it takes.
+
+    `setup` is what else it changes, in the words of whoever evaluated it.
+    """
 
     sizes: Sizes
     served: tuple[float, ...]
     cost: float
     seconds: float
+    setup: str = ""
 
 
 def grid(least: int, today: int, most: int, num_sizes: int) -> list[int]:

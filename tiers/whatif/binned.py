@@ -58,6 +58,29 @@ class BinnedCurve:
         return [self.hits(end) - self.hits(start) for start, end in depths(capacities, modes)]
 
 
+def shaped(coarse: BinnedCurve, fine: BinnedCurve) -> BinnedCurve:
+    """The counts of `coarse` at the bounds of `fine`: between two of its own they are spread as those of `fine` are.
+
+    For the part of the traffic that is counted coarser: parts that are the whole at the coarse bounds stay so at all.
+    Where `fine` counted nothing, evenly. Raises ValueError where a bound of `coarse` is none of `fine`.
+    """
+    if not set(coarse.bounds) <= set(fine.bounds):
+        raise ValueError("The bounds of the coarser curve have to be among those of the finer one.")
+    tokens: list[int] = []
+    for end, whole in zip(coarse.bounds, coarse.tokens, strict=True):
+        inside = fine.tokens[len(tokens) : fine.bounds.index(end) + 1]
+        tokens += _spread(whole, inside if any(inside) else [1] * len(inside))
+    beyond = [0] * (len(fine.bounds) - len(tokens))
+    return BinnedCurve(fine.bounds, (*tokens, *beyond), coarse.never_tokens)
+
+
+def _spread(whole: int, weights: Sequence[int]) -> list[int]:
+    """Integers in these ratios whose sum is `whole`."""
+    total = sum(weights)
+    ends = [whole * part // total for part in accumulate(weights, initial=0)]
+    return [after - before for before, after in pairwise(ends)]
+
+
 def depths(capacities: Sequence[int], modes: Sequence[WriteMode]) -> list[tuple[int, int]]:
     """The stretch of the common LRU stack (from, to] that each tier serves, fastest first.
 

@@ -17,6 +17,8 @@ PER_OCTAVE = 4
 SMALLEST_TOKENS = 8
 # 268 million: 6 TB of SmolLM2-135M's keys and values, 86 TB of a 70B model's.
 LARGEST_TOKENS = 1 << 28
+# What is counted for many is counted coarser: an octave is one bound, and what lies below the first one, too.
+COARSE_TOKENS = 1 << 10
 # By so many sampled blocks the shares of those that are not known are told: older ones weigh ever less.
 NUM_RECENT = 256
 
@@ -26,6 +28,11 @@ def capacity_bounds(block_size: int) -> tuple[int, ...]:
     num_steps = PER_OCTAVE * (LARGEST_TOKENS // SMALLEST_TOKENS).bit_length()
     bounds = {round(SMALLEST_TOKENS * 2 ** (step / PER_OCTAVE)) for step in range(num_steps)}
     return tuple(sorted(bound for bound in bounds if block_size <= bound <= LARGEST_TOKENS))
+
+
+def coarse_bounds(block_size: int) -> tuple[int, ...]:
+    """Those of `capacity_bounds` that are powers of two, from COARSE_TOKENS on."""
+    return tuple(each for each in capacity_bounds(block_size) if each >= COARSE_TOKENS and not each & (each - 1))
 
 
 @dataclass(frozen=True)
@@ -42,10 +49,10 @@ class ReuseCounts:
 
 
 class CapacityBuckets:
-    """Of blocks of `block_size` tokens."""
+    """Of blocks of `block_size` tokens; at `bounds`, in tokens, or those of `capacity_bounds`."""
 
-    def __init__(self, block_size: int) -> None:
-        self.bounds = capacity_bounds(block_size)
+    def __init__(self, block_size: int, bounds: tuple[int, ...] | None = None) -> None:
+        self.bounds = capacity_bounds(block_size) if bounds is None else bounds
         self._block_size = block_size
         self._bound_blocks = np.array(self.bounds, np.int64) // block_size
         self._paid = np.zeros(len(self.bounds) + 1, np.int64)

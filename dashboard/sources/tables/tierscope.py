@@ -42,6 +42,12 @@ TIERSCOPE = Adapter(
         Rule("tierscope_tenant_computed_prompt_tokens", Metric.TENANT_COMPUTED_TOKENS, detail_label="tenant"),
         Rule("tierscope_tenant_cached_prompt_tokens", Metric.TENANT_HIT_TOKENS, _OWN_TIER, "tenant"),
         Rule("tierscope_reuse_tokens", Metric.REUSE_TOKENS, detail_label="capacity_tokens"),
+        Rule(
+            "tierscope_tenant_reuse_tokens",
+            Metric.TENANT_REUSE_TOKENS,
+            detail_label="capacity_tokens",
+            whose_label="tenant",
+        ),
         Rule("tierscope_reuse_sample_ratio", Metric.REUSE_SAMPLE_PPM, scale=_PER_MILLION),
         Rule("tierscope_prefill_tokens", Metric.PREFILL_TOKENS),
         Rule("tierscope_prefill_seconds", Metric.PREFILL_MICROSECONDS, scale=_MICROSECONDS),

@@ -164,7 +164,7 @@ def test_what_waits_to_be_counted_is_bounded_and_the_counts_are_the_same(
         for number in range(200):
             keys = chained(path(number % 5, 4, number % 3, 3))
             reuse.ask(keys, [BLOCK_TOKENS] * 6 + [5], 6 * BLOCK_TOKENS + 9)
-            assert reuse._num_waiting == sum(len(keys) for keys, _ in reuse._waiting)
+            assert reuse._num_waiting == sum(len(keys) for keys, *_ in reuse._waiting)
         return reuse
 
     at_once = asked()
@@ -173,6 +173,32 @@ def test_what_waits_to_be_counted_is_bounded_and_the_counts_are_the_same(
     assert bounded._num_waiting < 100 < at_once._num_waiting
     assert bounded.counts() == at_once.counts()
     bounded.check()
+
+
+@given(st.lists(st.tuples(st.sampled_from("xy"), requests), max_size=4), st.integers(8, 64))
+def test_parts_of_the_traffic_are_counted_in_the_stack_that_all_share(
+    turns: list[tuple[str, list[Request]]], max_blocks: int
+) -> None:
+    whole, sampled = ReplayReuse(1024, 4096), ReplayReuse(1024, max_blocks)
+    whose = [(part, each) for part, many in turns for each in many]
+    for part, each in whose:
+        keys = chained([*each.block_ids, *each.output_block_ids])
+        for reuse in (whole, sampled):
+            reuse.ask(keys, each.block_tokens, each.num_prompt_tokens, part)
+    whole.check()
+    sampled.check()
+    told = whole.parts()
+    asked = [each for _, each in whose]
+    accesses = collect(
+        Prompt(each.block_ids, each.block_tokens, each.num_prompt_tokens, list(each.output_block_ids)) for each in asked
+    )
+    positions = stack_positions(accesses, TouchOrder.TAIL)
+    of_block = np.repeat([part for part, _ in whose], np.diff(accesses.starts)) if whose else np.array([])
+    for part, counts in told.items():
+        exact = HitCurve()
+        exact.add(positions[of_block == part], accesses.num_tokens[of_block == part])
+        assert np.cumsum(counts.tokens)[:-1].tolist() == exact.at([bound // 1024 for bound in counts.bounds])
+        assert sum(counts.tokens) == sum(each.num_prompt_tokens for name, each in whose if name == part)
 
 
 def test_what_does_not_fit_into_gpu_reads_what_is_there_and_leaves_nothing() -> None:

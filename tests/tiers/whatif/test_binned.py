@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tiers import WriteMode
 from tiers.whatif import HitCurve
-from tiers.whatif.binned import BinnedCurve, depths
+from tiers.whatif.binned import BinnedCurve, depths, shaped
 from tiers.whatif.stack import NEVER
 
 BLOCK = 16
@@ -82,3 +82,40 @@ def test_a_tier_of_copies_below_exclusive_ones_serves_what_lies_deeper_than_all_
 def test_what_is_no_curve_is_refused(bounds: tuple[int, ...], tokens: tuple[int, ...], never: int) -> None:
     with pytest.raises(ValueError, match="reuse curve"):
         BinnedCurve(bounds, tokens, never)
+
+
+# -- a part that is counted coarser ------------------------------------------------------------------------------------
+COARSE = (32, 128, 544)
+
+
+def coarser(drawn: list[tuple[int, int]]) -> BinnedCurve:
+    fine = both(drawn)[1]
+    ends = [0, *(fine.hits(bound) for bound in COARSE)]
+    return BinnedCurve(COARSE, tuple(np.diff(ends).tolist()), fine.never_tokens)
+
+
+@given(accesses, accesses)
+def test_a_shaped_part_is_exact_at_its_bounds_and_loses_no_token(
+    one: list[tuple[int, int]], other: list[tuple[int, int]]
+) -> None:
+    whole = both(one + other)[1]
+    for part in (one, other):
+        exact, found = both(part)[0], shaped(coarser(part), whole)
+        assert found.bounds == BOUNDS
+        assert found.total == exact.total
+        assert [found.hits(bound) for bound in COARSE] == exact.at([bound // BLOCK for bound in COARSE])
+
+
+@given(accesses)
+def test_the_whole_shaped_by_itself_is_itself(drawn: list[tuple[int, int]]) -> None:
+    whole = both(drawn)[1]
+    assert shaped(coarser(drawn), whole) == whole
+
+
+def test_where_the_whole_counted_nothing_a_part_is_spread_evenly() -> None:
+    assert shaped(BinnedCurve((32,), (10,), 0), BinnedCurve((16, 32, 64), (0, 0, 3), 0)).tokens == (5, 5, 0)
+
+
+def test_bounds_that_the_finer_curve_does_not_have_are_refused() -> None:
+    with pytest.raises(ValueError, match="have to be among those of the finer one"):
+        shaped(BinnedCurve((33,), (1,), 0), BinnedCurve((16, 32), (0, 1), 0))

@@ -16,7 +16,7 @@ from tiers.whatif import Accesses, HitCurve, read_trace, stack_positions
 from tiers.whatif.accesses import uniform
 from tiers.whatif.binned import BinnedCurve
 from tiers.whatif.shards import ALL, EXACT, MAX_BLOCKS, SAMPLED, UNKNOWN, SampledStack
-from tiers.whatif.shards_buckets import LARGEST_TOKENS, CapacityBuckets, ReuseCounts, capacity_bounds
+from tiers.whatif.shards_buckets import LARGEST_TOKENS, CapacityBuckets, ReuseCounts, capacity_bounds, coarse_bounds
 from tiers.whatif.shards_curve import ReuseCurve
 from tiers.whatif.shards_trace import hashed, sampled_hits, trace_stack
 from tiers.whatif.stack import NEVER
@@ -76,6 +76,43 @@ def test_live_counts_are_the_exact_curve_to_the_token_where_all_is_sampled(reque
         hits * BLOCK for hits in exact.at([bound // BLOCK for bound in counts.bounds])
     ]
     assert binned.total == exact.total * BLOCK + 5 * len(requests)
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), prompts), max_size=6))
+def test_each_part_is_counted_in_the_cache_that_all_share(turns: list[tuple[str, list[list[str]]]]) -> None:
+    block = 256  # four of them are the first of the coarser capacities
+    curve, whose = ReuseCurve(block, max_blocks=1024), [(part, names) for part, many in turns for names in many]
+    for part, names in whose:
+        curve.ask(keys_of(names), len(names) * block + 7, part)
+        curve.touch(keys_of(names))
+    curve.check()
+    accesses = uniform([names for _, names in whose] or [["a"]])
+    of_block = np.repeat([part for part, _ in whose] or ["nobody"], np.diff(accesses.starts))
+    told = curve.parts("abc")
+    assert sum(told["c"].tokens) == 0, "who never asked"
+    for part in "ab":
+        exact, counts = HitCurve(), told[part]
+        exact.add(stack_positions(accesses)[of_block == part])
+        up_to = np.cumsum(counts.tokens)[:-1].tolist()
+        assert up_to == [hits * block for hits in exact.at([bound // block for bound in counts.bounds])]
+        assert sum(counts.tokens) == exact.total * block + 7 * sum(name == part for name, _ in whose)
+
+
+@settings(max_examples=30)
+@given(prompts, st.integers(8, 24))
+def test_parts_are_the_whole_also_where_blocks_are_sampled(requests: list[list[str]], max_blocks: int) -> None:
+    curve = ReuseCurve(BLOCK, max_blocks)
+    for number, names in enumerate(requests):
+        curve.ask(keys_of(names), len(names) * BLOCK + number, "abc"[number % 3])
+        curve.touch(keys_of(names))
+        curve.check()
+
+
+def test_the_coarser_bounds_are_octaves_of_the_same_list() -> None:
+    assert coarse_bounds(16)[:3] == (1024, 2048, 4096)
+    assert coarse_bounds(4096)[0] == 4096
+    assert coarse_bounds(16)[-1] == LARGEST_TOKENS
+    assert set(coarse_bounds(16)) < set(capacity_bounds(16))
 
 
 @settings(max_examples=50)
