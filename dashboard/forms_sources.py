@@ -130,7 +130,10 @@ class SourceForm(AccessForm):
 
     class Meta:
         model = Source
-        fields = ["name", "kind", "mapping", "url", "selector", "interval_seconds", "is_enabled", *TLS]
+        fields = [
+            *("name", "kind", "mapping", "url", "selector", "interval_seconds", "is_enabled"),
+            *("typed_prefill", "typed_loads", *TLS),
+        ]
         labels = {"interval_seconds": "Read every", "is_enabled": "Read it"}
         help_texts = {
             "name": "How its engines are called on pages: letters, digits, dots, dashes and underscores.",

@@ -1,11 +1,31 @@
 """What is stored about where numbers come from: sources, and mappings that admins type. Knows nothing about series."""
 
+from collections.abc import Callable
+
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.utils import timezone
 
+from dashboard.typed_costs import parse_loads, parse_prefill
+
 MAX_SELECTOR = 500
 _NAME = RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+
+
+def _check_prefill(text: str) -> None:
+    _checked(parse_prefill, text)
+
+
+def _check_loads(text: str) -> None:
+    _checked(parse_loads, text)
+
+
+def _checked(parse: Callable[[str], object], text: str) -> None:
+    try:
+        parse(text)
+    except ValueError as error:
+        raise ValidationError(str(error), code="invalid") from None
 
 
 def _taken(what: str) -> dict[str, str]:
@@ -207,6 +227,20 @@ class Source(Access):
     )
     interval_seconds = models.PositiveIntegerField(
         default=10, validators=[MinValueValidator(1), MaxValueValidator(3600)]
+    )
+    typed_prefill = models.CharField(
+        "computing prompts",
+        max_length=400,
+        blank=True,
+        validators=[_check_prefill],
+        help_text="Tokens a second, like 12000; or by position in the prompt, like 0: 15000, 8192: 9000, 32768: 4000.",
+    )
+    typed_loads = models.CharField(
+        "loading from slower tiers",
+        max_length=100,
+        blank=True,
+        validators=[_check_loads],
+        help_text="GiB a second, like cpu: 20, disk: 3, remote: 1.5.",
     )
     discovery = models.ForeignKey(
         Discovery, null=True, editable=False, on_delete=models.SET_NULL, related_name="sources"

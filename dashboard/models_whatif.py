@@ -58,3 +58,41 @@ class Prediction(models.Model):
 
     def __str__(self) -> str:
         return f"{self.engine} {self.at:%Y-%m-%d %H:%M}"
+
+
+class PolicySearch(models.Model):
+    """Which policies and write modes would serve an engine's traffic best, tried on a trace of it.
+
+    `tiers`: [{"tier", "policy", "write_mode", "store_after_hits", "bytes_a_token"}], fastest first, as they were when
+    it was asked for; `sizes`: [{tier: bytes}] to try them at, today's first. `seconds` a token takes, by tier and
+    "computed"; {} where nobody tells. `results`: [{"sizes": place, "setup": [[policy, write mode]], "hit": [share]}],
+    both in the order of `tiers`. `sample`: {"requests", "rate", "is_all"} of the trace, once it was read.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "waiting"
+        RUNNING = "running", "running"
+        DONE = "done", "done"
+        FAILED = "failed", "failed"
+
+    engine = models.CharField(max_length=130)
+    file_name = models.CharField(max_length=200)
+    form = models.CharField(max_length=16)
+    tiers = models.JSONField()
+    sizes = models.JSONField()
+    seconds = models.JSONField(default=dict)
+    sample = models.JSONField(default=dict)
+    results = models.JSONField(default=list)
+    state = models.CharField(max_length=16, choices=State, default=State.WAITING)
+    error = models.TextField(blank=True)
+    claimed_until = models.DateTimeField()
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    created_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["engine"])]
+
+    def __str__(self) -> str:
+        return f"{self.engine} {self.created_at:%Y-%m-%d %H:%M}"

@@ -6,7 +6,7 @@ measured here, what is predicted and what is assumed.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
 from dashboard.selectors.latency import Histogram, quantile
@@ -15,8 +15,9 @@ from dashboard.selectors.reuse import ReuseCurve
 from dashboard.selectors.tier_sizes import TierSize
 from dashboard.selectors.waits import BlockWaits
 from dashboard.selectors.what_if import Measured
+from dashboard.typed_costs import NOTHING_TYPED, Prefill, TypedCosts
 from tiers.names import WriteMode
-from tiers.whatif.binned import BinnedCurve, depths
+from tiers.whatif.binned import BinnedCurve, depths, shaped
 from tiers.whatif.eviction_time import Waits, curve_below
 
 GIB = 2**30
@@ -32,6 +33,15 @@ def estimated(waits: BlockWaits) -> ReuseCurve:
     return ReuseCurve(
         found.bounds, found.tokens, found.never_tokens, found.total, sample_rate=None, known_up_to=waits.capacity
     )
+
+
+def of_tenant(told: ReuseCurve, whole: ReuseCurve) -> ReuseCurve:
+    """A tenant's curve, counted at fewer capacities, at those of the `whole` engine and with its shape in between."""
+    if not set(told.bounds) <= set(whole.bounds):  # engines with blocks of several sizes
+        return replace(told, sample_rate=whole.sample_rate)
+    curves = (BinnedCurve(each.bounds, each.tokens, each.never_tokens) for each in (told, whole))
+    found = shaped(*curves)
+    return ReuseCurve(found.bounds, found.tokens, found.never_tokens, found.total, whole.sample_rate)
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,7 @@ class Predictor:
     measured: Measured
     tiers: Sequence[TierSize]
     prices: PriceList
+    typed: TypedCosts = NOTHING_TYPED
 
     @cached_property
     def curve(self) -> BinnedCurve:
@@ -129,26 +140,52 @@ class Predictor:
 
     # -- time ----------------------------------------------------------------------------------------------------------
     @cached_property
+    def prefill(self) -> Prefill | None:
+        """As it was measured, the same at every position, or else as it was typed."""
+        measured = self.measured.costs.prefill_seconds_a_token
+        return self.typed.prefill if measured is None else Prefill(((0, measured),))
+
+    @property
+    def is_prefill_typed(self) -> bool:
+        return self.prefill is not None and self.measured.costs.prefill_seconds_a_token is None
+
+    @cached_property
+    def prompt_length(self) -> float:
+        """Tokens of the mean prompt; 1 where nobody tells how many prompts there were."""
+        num_answered = self.measured.num_answered
+        return max(1.0, self.measured.costs.prompt_tokens / num_answered) if num_answered else 1.0
+
+    def computing(self, hit_rate: float) -> float | None:
+        """Seconds of prefill for the mean prompt token, where that share of each prompt, from its start on, is hit."""
+        length = self.prompt_length
+        return None if self.prefill is None else self.prefill.seconds(min(hit_rate, 1.0) * length, length) / length
+
+    @cached_property
     def prefill_seconds(self) -> float | None:
-        """A computed token takes."""
-        return self.measured.costs.prefill_seconds_a_token
+        """A computed token takes, in the mean of a whole prompt."""
+        return self.computing(0.0)
 
     def load_seconds(self, tier: str) -> float:
-        """A hit token takes; as much as computing it where no load was measured, so that nothing is promised."""
+        """A hit token takes; as much as computing it where nobody tells, so that nothing is promised."""
         if tier == "gpu":
             return 0.0
         told = self.measured.costs.tiers[tier].load_seconds_a_token
+        if told is None and tier in self.typed.loads:
+            return next(each.bytes_a_token for each in self.tiers if each.tier == tier) / self.typed.loads[tier]
         return (self.prefill_seconds or 0.0) if told is None else told
 
     def is_load_measured(self, tier: str) -> bool:
         return tier == "gpu" or self.measured.costs.tiers[tier].load_seconds_a_token is not None
 
+    def is_load_typed(self, tier: str) -> bool:
+        return not self.is_load_measured(tier) and tier in self.typed.loads
+
     def prompt_seconds(self, hit: Shares) -> float | None:
         """Of prefill and loads for the mean prompt token."""
-        if self.prefill_seconds is None:
+        computing = self.computing(sum(hit.values()))
+        if computing is None:
             return None
-        loads = sum(share * self.load_seconds(tier) for tier, share in hit.items())
-        return (1.0 - sum(hit.values())) * self.prefill_seconds + loads
+        return computing + sum(share * self.load_seconds(tier) for tier, share in hit.items())
 
     def mean_ttft(self, hit: Shares) -> float | None:
         """The measured mean, plus what prefill and loads of the mean prompt change; waiting stays as it was."""
@@ -199,17 +236,16 @@ class Predictor:
         """A month of the sizes, and of computing that share of prompts that come as they did in the period."""
         typed = self.prices.gib_month
         found = {tier.tier: sizes[tier.tier] / GIB * typed[tier.tier] for tier in self.tiers if tier.tier in typed}
-        if self.prices.gpu_hour is not None and (busy := self.prefill_load) is not None:
-            found["prefill"] = computed * busy * HOURS_A_MONTH * self.prices.gpu_hour
+        if self.prices.gpu_hour is not None and (busy := self._prefill_load(computed)) is not None:
+            found["prefill"] = busy * HOURS_A_MONTH * self.prices.gpu_hour
         return found
 
-    @cached_property
-    def prefill_load(self) -> float | None:
-        """Seconds of prefill a second, if all prompt tokens of the period were computed."""
-        seconds = self.measured.observed_seconds
-        if self.prefill_seconds is None or not seconds:
+    def _prefill_load(self, computed: float) -> float | None:
+        """Seconds of prefill a second, if that share of the period's prompt tokens was computed."""
+        seconds, computing = self.measured.observed_seconds, self.computing(1.0 - computed)
+        if computing is None or not seconds:
             return None
-        return self.measured.costs.prompt_tokens / seconds * self.prefill_seconds
+        return self.measured.costs.prompt_tokens / seconds * computing
 
 
 def _added(histograms: Iterable[Histogram]) -> dict[float, int]:

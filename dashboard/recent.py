@@ -23,11 +23,20 @@ class Recent(Generic[T]):
                 self._kept.move_to_end(question)
                 return self._kept[question]
         found = answer()
+        self.keep(question, found)
+        return found
+
+    def keep(self, question: Hashable, answer: T) -> None:
+        """In the place of what was kept for it."""
         with self._lock:
-            self._kept[question] = found
+            self._kept.pop(question, None)
+            self._kept[question] = answer
             if len(self._kept) > self._most:
                 self._kept.popitem(last=False)
-        return found
+
+    def find(self, question: Hashable) -> T | None:
+        with self._lock:
+            return self._kept.get(question)
 
     def check(self) -> None:
         assert len(self._kept) <= self._most, "more is kept than was meant to be"

@@ -154,6 +154,7 @@ CELERY_BEAT_SCHEDULE = {
     "record-due": {"task": "dashboard.tasks.record_due", "schedule": 1.0, "options": {"expires": 5}},
     "backfill-due": {"task": "dashboard.tasks.backfill_due", "schedule": 10.0, "options": {"expires": 10}},
     "replay-due": {"task": "dashboard.tasks.replay_due", "schedule": 10.0, "options": {"expires": 10}},
+    "policies-due": {"task": "dashboard.tasks.policies_due", "schedule": 5.0, "options": {"expires": 5}},
     "discover-due": {"task": "dashboard.tasks.discover_due", "schedule": 5.0, "options": {"expires": 30}},
     "evaluate-alerts": {"task": "dashboard.tasks.evaluate_alerts", "schedule": 30.0, "options": {"expires": 30}},
     "tell-webhooks": {"task": "dashboard.tasks.tell_webhooks", "schedule": 10.0, "options": {"expires": 10}},

@@ -18,6 +18,7 @@ from dashboard.services import (
     backfill,
     discovery,
     logins,
+    policy_search,
     recording,
     replaying,
     replays,
@@ -27,6 +28,7 @@ from dashboard.services import (
 )
 
 _replaying = threading.Lock()
+_searching = threading.Lock()
 
 
 @shared_task(name="dashboard.tasks.record_due", queue="default", expires=5)
@@ -88,6 +90,18 @@ def replay_due() -> bool:
         return any(replaying.take_turn(pk, clock=timezone.now) for pk in replaying.unfinished_ids(timezone.now()))
     finally:
         _replaying.release()
+
+
+@shared_task(name="dashboard.tasks.policies_due", queue="default", expires=5)
+def policies_due() -> bool:
+    """Goes on with the oldest search for policies, for some seconds in one of the threads; whether there was one."""
+    if not _searching.acquire(blocking=False):
+        return False
+    try:
+        ids = policy_search.unfinished_ids(timezone.now())
+        return any(policy_search.take_turn(pk, clock=timezone.now) for pk in ids)
+    finally:
+        _searching.release()
 
 
 @shared_task(name="dashboard.tasks.record_source", queue="default", expires=10)

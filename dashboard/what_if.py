@@ -7,50 +7,109 @@ from django.utils.http import urlencode
 
 from dashboard.charts import what_if_words
 from dashboard.models import Series, Source, TierSetting
-from dashboard.predicting import Predictor, Sizes, estimated
+from dashboard.predicting import Predictor, Sizes, estimated, of_tenant
 from dashboard.recent import Recent
 from dashboard.selectors import what_if
 from dashboard.selectors.engines import Fleet
 from dashboard.selectors.period import Period
 from dashboard.selectors.present import engines_and_models
-from dashboard.selectors.prices import prices
-from dashboard.selectors.reuse import ReuseCurve
+from dashboard.selectors.prices import PriceList, prices
+from dashboard.selectors.reuse import ReuseCurve, tenant_curve, tenants_with_curves
 from dashboard.selectors.tier_sizes import Readings, capacity_readings, tier_sizes
+from dashboard.selectors.typed_costs import typed_of
 from dashboard.selectors.waits import waits_of
 
-_Stored = tuple[what_if.Measured, Readings]
+_SHOWN_SECONDS = 30  # a page asks anew whenever something was recorded: every ten
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """What was read of the series, at `read_at` for `period`; `tenants` are those that have curves."""
+
+    read_at: float
+    period: Period
+    measured: what_if.Measured
+    readings: Readings
+    tenants: list[str]
+
+
 _recent: Recent[_Stored] = Recent(32)
+_shown: Recent[_Stored] = Recent(32)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """`obstacle` is the sentence that says why nothing can be predicted, or empty."""
+    """`obstacle` is the sentence that says why nothing can be predicted, or empty.
+
+    `tenant` is one of `tenants`, or None for all prompts.
+    """
 
     engine: str
     model_name: str | None
     period: Period
     predictor: Predictor
     obstacle: str
+    tenant: str | None
+    tenants: list[str]
 
 
-def ask(period: Period, *, engine: str, model_name: str | None, alive: Fleet, now: float) -> Asked:
-    measured, readings = _stored(period, engine, model_name, now)
-    predictor = Predictor(measured, tier_sizes(alive, readings, engine=engine), prices())
-    return Asked(engine, model_name, period, predictor, _obstacle(engine, predictor))
+@dataclass(frozen=True)
+class Question:
+    """Whose prompts, of which period. `shown_as` names the period on a page, so that the sliders move what it shows."""
+
+    period: Period
+    engine: str
+    model_name: str | None = None
+    tenant: str | None = None
+    shown_as: str = ""
+
+    @property
+    def page(self) -> tuple[str, str, str | None, str | None]:
+        return self.shown_as, self.engine, self.model_name, self.tenant
 
 
-def _stored(period: Period, engine: str, model_name: str | None, now: float) -> _Stored:
-    """Read once for all moves of the sliders until something new is recorded."""
+def ask(question: Question, *, alive: Fleet, now: float, is_move: bool = False) -> Asked:
+    """Of one tenant's prompts there are neither times nor a bill: tiers and waiting are everybody's.
 
-    def read() -> _Stored:
-        measured = what_if.measured(period, engine=engine, model_name=model_name, now=now)
-        readings = capacity_readings(engine=engine, model_name=model_name)
-        if not measured.curve.total_tokens:
-            measured = replace(measured, curve=_estimate(period, engine, model_name, readings) or measured.curve)
-        return measured, readings
+    With `is_move` what the page showed last is taken, also where something was recorded since.
+    """
+    stored = _stored(question, now, is_move)
+    engine, tenant = question.engine, question.tenant
+    sizes = tier_sizes(alive, stored.readings, engine=engine)
+    predictor = Predictor(stored.measured, sizes, PriceList() if tenant else prices(), typed_of(engine))
+    obstacle = _obstacle(engine, predictor)
+    return Asked(engine, question.model_name, stored.period, predictor, obstacle, tenant, stored.tenants)
 
-    read_at = what_if.last_read_at(engine)
-    return read() if read_at is None else _recent.get((period, engine, model_name, read_at), read)
+
+def _stored(question: Question, now: float, is_move: bool) -> _Stored:
+    """Read once until something new is recorded."""
+    shown = _shown.find(question.page) if is_move else None
+    if shown is not None and 0 <= now - shown.read_at < _SHOWN_SECONDS:
+        return shown
+    last_read_at = what_if.last_read_at(question.engine)
+    if last_read_at is None:
+        return _read(question, now)
+    found = _recent.get((question, last_read_at), lambda: _read(question, now))
+    _shown.keep(question.page, replace(found, read_at=now))
+    return found
+
+
+def _read(question: Question, now: float) -> _Stored:
+    period, engine, model_name = question.period, question.engine, question.model_name
+    measured = what_if.measured(period, engine=engine, model_name=model_name, now=now)
+    readings = capacity_readings(engine=engine, model_name=model_name)
+    if not measured.curve.total_tokens:
+        measured = replace(measured, curve=_estimate(period, engine, model_name, readings) or measured.curve)
+    if question.tenant:
+        measured = _of_tenant(measured, question, question.tenant)
+    return _Stored(now, period, measured, readings, tenants_with_curves(engine=engine, model_name=model_name))
+
+
+def _of_tenant(whole: what_if.Measured, question: Question, tenant: str) -> what_if.Measured:
+    period, engine, model_name = question.period, question.engine, question.model_name
+    told = tenant_curve(period, tenant, engine=engine, model_name=model_name)
+    curve = of_tenant(told, whole.curve)
+    return what_if.of_tenant(whole, curve, period, tenant, engine=engine, model_name=model_name)
 
 
 def _estimate(period: Period, engine: str, model_name: str | None, readings: Readings) -> ReuseCurve | None:

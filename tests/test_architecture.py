@@ -46,11 +46,12 @@ def test_imports_run_one_way() -> None:
 
 def test_only_one_module_of_the_dashboard_imports_the_engine_or_the_tiers() -> None:
     """Besides those that answer what-if questions (the command, from a file, and two modules, from what was counted),
-    the one that replays, and the one that reads texts for both.
+    those that replay (a trace, and policies on a sample of one), and the one that reads texts for them.
     """
     importers = {path.name for path in modules("dashboard") if {"engine", "tiers"} & set(imported(path))}
     assert importers == {
-        *("engine_host.py", "whatif.py", "predicting.py", "advising.py", "replay_run.py", "trace_texts.py")
+        *("engine_host.py", "whatif.py", "predicting.py", "advising.py"),
+        *("replay_run.py", "policy_run.py", "trace_texts.py"),
     }
 
 

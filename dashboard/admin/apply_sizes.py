@@ -18,7 +18,7 @@ from dashboard.selectors.tier_states import change_in_words
 from dashboard.services.predictions import SizeWish, apply_sizes
 from dashboard.services.tiers import ChangedMeanwhileError
 from dashboard.sizes import MAX_BYTES, exact_size
-from dashboard.what_if import Asked, ask
+from dashboard.what_if import Asked, Question, ask
 
 _LONGEST_NAME = 200
 
@@ -108,4 +108,4 @@ def _asked(request: HttpRequest, engine: str) -> Asked | None:
     except PeriodError:
         return None
     model_name = request.GET.get("model", "")[:_LONGEST_NAME] or None
-    return ask(period, engine=engine, model_name=model_name, alive=fleet(), now=now)
+    return ask(Question(period, engine, model_name), alive=fleet(), now=now)

@@ -31,6 +31,8 @@ ACCESS = (
     *("typed_token", "typed_headers", "tls_ca", "tls_server_name", "tls_cert", "typed_key"),
     *("forget", "tls_is_unchecked"),
 )
+_COSTS = ("typed_prefill", "typed_loads")
+_COSTS_TEXT = "Seconds and dollars on the page What if, where the engine does not tell what computing and loading take."
 _HEALTH = ("state", "last_tried", "last_read", "took", "samples", "remarks")
 
 
@@ -53,12 +55,13 @@ class SourceAdmin(admin.ModelAdmin[Source]):
 
     def get_fieldsets(self, request: HttpRequest, obj: Source | None = None) -> Any:
         """There is nothing to say yet about a source that is being added; the embedded engines have no address."""
+        costs = ("What it takes, for What if", {"fields": _COSTS, "classes": ["collapse"], "description": _COSTS_TEXT})
         access = ("Token, headers, certificates", {"fields": ACCESS, "classes": ["collapse"]})
         if obj is None:
-            return [(None, {"fields": _TYPED}), access]
+            return [(None, {"fields": _TYPED}), access, costs]
         typed = [name for name in _TYPED if name not in _OF_WATCHED or obj.kind != Source.Kind.EMBEDDED]
         health = ("How it goes", {"fields": _HEALTH})
-        return [(None, {"fields": typed}), *([access] if "url" in typed else []), health]
+        return [(None, {"fields": typed}), *([access, costs] if "url" in typed else []), health]
 
     def changeform_view(
         self,

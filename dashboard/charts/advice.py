@@ -35,6 +35,7 @@ def _row(front: Front, name: str, choice: Choice, reason: str) -> dict[str, Any]
         "name": name,
         "sentence": f"{in_words(front, choice)}. {reason}",
         "sizes": dict(zip(front.tiers, choice.sizes, strict=True)),
+        "setup": choice.setup,
     }
 
 
@@ -43,7 +44,8 @@ def in_words(front: Front, choice: Choice) -> str:
     sizes = zip(front.tiers, choice.sizes, strict=True)
     told = ", ".join(f"{LOOKS[tier].label} {format_size(size) if size else 'off'}" for tier, size in sizes)
     time = f"{front.time_name} {words.duration(choice.seconds)}"
-    return f"{told}: {dollars(choice.cost)} a month, {time}, {words.percent(sum(choice.served))} hits"
+    setup = f", with {choice.setup}" if choice.setup else ""
+    return f"{told}{setup}: {dollars(choice.cost)} a month, {time}, {words.percent(sum(choice.served))} hits"
 
 
 def _today(front: Front) -> str:

@@ -18,6 +18,7 @@ MIN_TOKENS = 10_000  # fewer tell what chance did
 EXACT_BLOCKS = 1 << 16  # the newest are all there, whatever share of those below is looked at (tiers/whatif/shards.py)
 NOT_TOLD = "–"
 _Z95 = 1.96
+_TYPED_IN = " (typed in)"
 _LEAST_SHARE = 0.0005  # of the prompt tokens; less is said as nothing
 _LEAST_SECONDS = 0.0005
 
@@ -117,17 +118,38 @@ def notes(predictor: Predictor, sizes: Sizes) -> list[dict[str, str]]:
     return [{"kind": kind, "text": text} for kind, text in told]
 
 
+def tenant_notes(tenant: str | None) -> list[dict[str, str]]:
+    """What is other where only one tenant's prompts are counted; [] for all."""
+    if not tenant:
+        return []
+    told = (
+        ("measured", f"Only the prompts of {tenant}. Times to first token and the bill are told for all together."),
+        (
+            "predicted",
+            f"The tiers are shared: everybody's blocks take their room, those of {tenant} are counted. They are "
+            "counted at powers of two; in between the curve has the shape of the whole engine's.",
+        ),
+    )
+    return [{"kind": kind, "text": text} for kind, text in told]
+
+
 def _measured(predictor: Predictor) -> str:
     measured = predictor.measured
     prefill = predictor.prefill_seconds
-    computing = "what computing takes is not told" if prefill is None else _thousand("computing", prefill)
+    typed = _TYPED_IN if predictor.is_prefill_typed else ""
+    computing = "what computing takes is not told" if prefill is None else _thousand("computing", prefill) + typed
     loads = [
         _thousand(f"loading from {LOOKS[tier.tier].label}", predictor.load_seconds(tier.tier))
+        + (_TYPED_IN if predictor.is_load_typed(tier.tier) else "")
         for tier in predictor.tiers
-        if tier.tier != "gpu" and prefill is not None and predictor.is_load_measured(tier.tier)
+        if tier.tier != "gpu" and prefill is not None and _is_known(predictor, tier.tier)
     ]
     tokens = words.count(measured.costs.prompt_tokens)
     return f"Of this period: {tokens} prompt tokens by the tier that served them; {'; '.join([computing, *loads])}."
+
+
+def _is_known(predictor: Predictor, tier: str) -> bool:
+    return predictor.is_load_measured(tier) or predictor.is_load_typed(tier)
 
 
 def _thousand(what: str, seconds_a_token: float) -> str:
@@ -181,7 +203,7 @@ def _of_tier(tier: TierSize, is_read: bool, predictor: Predictor) -> Iterator[st
         yield f"{label} is read only where that is cheaper than computing; every hit is counted as read."
     if tier.tier == "remote" and tier.num_bytes:
         yield f"{label} is counted as if no other engine used it and nothing ran out of its time to live."
-    if is_read and predictor.prefill_seconds is not None and not predictor.is_load_measured(tier.tier):
+    if is_read and predictor.prefill_seconds is not None and not _is_known(predictor, tier.tier):
         yield f"No load from {label} was measured in this period: a hit there is taken to cost as much as computing it."
 
 

@@ -8,10 +8,16 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from django.db.models import Sum
+from django.db import connection
 
 from dashboard.models import Bucket
 from dashboard.selectors.period import Period
+
+# Written out: of some hundred ids the ORM looks at each one again for each piece, a third of a page's time.
+_SQL = """
+SELECT series_id, SUM(value) FROM dashboard_bucket
+WHERE series_id IN ({ids}) AND resolution = %s AND start_at >= %s AND start_at < %s GROUP BY series_id
+"""
 
 
 @dataclass(frozen=True)
@@ -45,13 +51,12 @@ def _cut(start: int, end: int, resolutions: list[int]) -> Iterator[Piece]:
 def span_sums(series_ids: Collection[int], period: Period) -> dict[int, int]:
     """Series id → Σ value over the period; series that did not move are left out."""
     found: dict[int, int] = defaultdict(int)
-    for piece in pieces(period):
-        rows = Bucket.objects.filter(
-            series__in=list(series_ids),
-            resolution=piece.resolution,
-            start_at__gte=piece.start,
-            start_at__lt=piece.end,
-        )
-        for series_id, value in rows.values_list("series_id").annotate(Sum("value")):
-            found[series_id] += int(value)
+    if not series_ids:
+        return found
+    query = _SQL.format(ids=", ".join(str(int(series_id)) for series_id in series_ids))
+    with connection.cursor() as cursor:
+        for piece in pieces(period):
+            cursor.execute(query, [piece.resolution, piece.start, piece.end])
+            for series_id, value in cursor.fetchall():
+                found[series_id] += int(value)
     return {series_id: value for series_id, value in found.items() if value}

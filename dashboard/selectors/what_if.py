@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import Max
@@ -64,6 +64,30 @@ def measured(period: Period, *, engine: str, model_name: str | None = None, now:
         ttft=ttft,
         mean_ttft_seconds=mean_seconds(sums[Metric.TTFT_MICROSECONDS], sums[Metric.TTFT]),
         observed_seconds=_observed_seconds(period, engine, model_name, now),
+    )
+
+
+def of_tenant(
+    whole: Measured, curve: ReuseCurve, period: Period, tenant: str, *, engine: str, model_name: str | None = None
+) -> Measured:
+    """What was counted of one tenant's prompts; times are measured of the whole engine only."""
+    series = series_of(
+        (Metric.TENANT_PROMPT_TOKENS, Metric.TENANT_COMPUTED_TOKENS, Metric.TENANT_HIT_TOKENS),
+        engine=engine,
+        model_name=model_name,
+    )
+    told = totals_of(series.filter(detail=tenant), period, "metric", "cache_tier")
+    tiers = {
+        tier: replace(cost, hit_tokens=told.get((Metric.TENANT_HIT_TOKENS, tier), 0))
+        for tier, cost in whole.costs.tiers.items()
+    }
+    return replace(
+        whole,
+        curve=curve,
+        costs=replace(whole.costs, prompt_tokens=told.get((Metric.TENANT_PROMPT_TOKENS, ""), 0), tiers=tiers),
+        computed_tokens=told.get((Metric.TENANT_COMPUTED_TOKENS, ""), 0),
+        ttft={},
+        mean_ttft_seconds=None,
     )
 
 

@@ -35,7 +35,7 @@ _TIERS = [*_SHARED, *(f"js/tiers/{name}.js" for name in ("cards", "flows"))]
 _WHAT_IF = [
     *(f"js/lib/{name}.js" for name in ("api", "dom", "downloads", "hints", "plotly", "time")),
     *(f"js/overview/{name}.js" for name in ("charts", "filters", "link", "live", "query", "state", "table")),
-    *(f"js/what-if/{name}.js" for name in ("advice", "figures", "sizes", "words")),
+    *(f"js/what-if/{name}.js" for name in ("advice", "figures", "policies", "sizes", "tenants", "words")),
 ]
 
 _FLEET = [

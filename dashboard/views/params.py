@@ -30,25 +30,26 @@ class BadParameterError(ValueError):
 
 @dataclass(frozen=True)
 class Query:
-    """A period in Unix seconds (`range_name` is empty for a custom one); None means every engine, every model."""
+    """A period in Unix seconds (`range_name` is empty for a custom one); None means every engine, model, tenant."""
 
     start: int
     end: int
     range_name: str
     engine: str | None
     model_name: str | None
+    tenant: str | None = None
 
 
 def read_query(params: Mapping[str, str], now: float, *, ends: tuple[str, str] = ("start", "end")) -> Query:
     """`ends` are the names of a custom period's two moments. Raises BadParameterError."""
-    engine, model_name = _name(params, "engine"), _name(params, "model")
+    names = [_name(params, name) for name in ("engine", "model", "tenant")]
     if any(params.get(name) for name in ends):
         start, end = _custom(params, now, *ends)
-        return Query(start, end, "", engine, model_name)
+        return Query(start, end, "", *names)
     name = params.get("range") or DEFAULT_RANGE
     if name not in RANGES:
         raise BadParameterError(f"range is “{name[:40]}”, but it has to be one of {', '.join(RANGES)}.")
-    return Query(int(now) - RANGES[name], int(now), name, engine, model_name)
+    return Query(int(now) - RANGES[name], int(now), name, *names)
 
 
 def _custom(params: Mapping[str, str], now: float, first: str, last: str) -> tuple[int, int]:

@@ -37,6 +37,7 @@ urlpatterns = [
     path("api/tiers.json", tiers_data.tiers_json, name="tiers-json"),
     path("api/what-if.json", what_if_data.what_if_json, name="what-if-json"),
     path("api/advice.json", advice_data.advice_json, name="advice-json"),
+    path("api/policies/", advice_data.policies_start, name="policies-start"),
     path("api/replays.json", replays_data.replays_json, name="replays-json"),
     path("api/replays/compared.json", replays_data.compared_json, name="replays-compared-json"),
     path("api/replays/<int:replay_id>/<str:action>/", replays_data.replay_action, name="replay-action"),

@@ -19,14 +19,20 @@ from dashboard.views.answers import json_view
 from dashboard.views.chart_data import period_of
 from dashboard.views.now import state_now
 from dashboard.views.params import BadParameterError, Query, read_query
-from dashboard.what_if import Asked, apply_url, ask, default_engine
+from dashboard.what_if import Asked, Question, apply_url, ask, default_engine
 
 
-def asked(query: Query, now: float) -> Asked:
+def asked(query: Query, now: float, *, is_move: bool = False) -> Asked:
     """Raises BadParameterError where the period cannot be shown."""
     alive = fleet()
-    engine = query.engine or default_engine(alive)
-    return ask(period_of(query, now), engine=engine, model_name=query.model_name, alive=alive, now=now)
+    question = Question(
+        period_of(query, now),
+        engine=query.engine or default_engine(alive),
+        model_name=query.model_name,
+        tenant=query.tenant,
+        shown_as=query.range_name or f"{query.start}-{query.end}",
+    )
+    return ask(question, alive=alive, now=now, is_move=is_move)
 
 
 def read_sizes(params: Mapping[str, str], tiers: Sequence[TierSize]) -> dict[str, int]:
@@ -43,16 +49,21 @@ def read_sizes(params: Mapping[str, str], tiers: Sequence[TierSize]) -> dict[str
 
 @json_view()
 def what_if_json(request: HttpRequest) -> dict[str, Any]:
-    """The curve, the split at the asked sizes beside the measured one, and everything that is said about them."""
+    """The curve, the split at the asked sizes beside the measured one, and everything that is said about them.
+
+    `move=1` is a slider's: what was measured is then what the page showed last.
+    """
     now = time.time()
     query = read_query(request.GET, now)
-    found = asked(query, now)
+    found = asked(query, now, is_move=request.GET.get("move") == "1")
     predictor = found.predictor
     sizes = read_sizes(request.GET.dict(), predictor.tiers)
     check_known(predictor, sizes)
     told = {} if found.obstacle else _prediction(found, sizes)
     return {
         "engine": found.engine,
+        "tenant": found.tenant,
+        "tenants": found.tenants,
         "obstacle": found.obstacle,
         "prompt_tokens": predictor.measured.costs.prompt_tokens,
         **told,
@@ -94,8 +105,8 @@ def _prediction(found: Asked, sizes: dict[str, int]) -> dict[str, Any]:
             "split": split_figure({"measured": measured.hit, "predicted": outcome.hit}),
         },
         "rows": outcome_rows(measured, at_today, outcome, is_today=sizes == predictor.today),
-        "notes": what_if_words.notes(predictor, sizes) + _changes(found),
-        "prices_text": prices_text(predictor),
+        "notes": what_if_words.notes(predictor, sizes) + what_if_words.tenant_notes(found.tenant) + _changes(found),
+        "prices_text": "" if found.tenant else prices_text(predictor),
         "is_today": sizes == predictor.today,
         "apply_url": apply_url(found, sizes),
     }

@@ -90,6 +90,23 @@ def test_the_charts_numbers_are_the_api_s_before_and_after_a_slider_moves(visits
 
 
 @pytest.mark.usefixtures("seeded")
+def test_one_tenant_s_prompts_are_looked_at_alone(visits: Visits) -> None:
+    page = what_if(visits)
+    with answered(page):
+        page.get_by_label("Prompts of").select_option("acme")
+    told = page.evaluate("fetch('/api/what-if.json?range=1h&tenant=acme').then((answer) => answer.json())")
+    assert cell(page, "Hit rate", 1) == f"{100 * told['measured']['hit_rate']:.1f} %"
+    assert [list(point) for point in zip(*(drawn(page, "curve")[-1][axis] for axis in "xy"), strict=True)] == told[
+        "curve"
+    ]
+    expect(page.locator("#notes")).to_contain_text("Only the prompts of acme.")
+    with answered(page):
+        page.get_by_label("Prompts of").select_option("all tenants")
+    assert "tenant" not in page.url
+    expect(page.locator("#notes")).not_to_contain_text("Only the prompts")
+
+
+@pytest.mark.usefixtures("seeded")
 def test_at_today_s_sizes_measured_and_predicted_agree_and_each_tier_has_its_mark(visits: Visits) -> None:
     page = what_if(visits)
     assert page.locator("[data-slider]").evaluate_all("all => all.map((each) => each.dataset.slider)") == TIERS
@@ -192,6 +209,8 @@ def test_sizes_worth_their_price_are_advised_and_can_be_looked_at(visits: Visits
     page.get_by_role("button", name="Advise").click()
     expect(page.locator("#advice-text")).to_contain_text("sizes were tried")
     expect(page.locator("[data-figure=frontier] svg.main-svg").first).to_be_visible()
+    expect(page.locator("#policies-text")).to_contain_text("TIERSCOPE_RECORD_TRACE=1 GiB")
+    expect(page.locator("#policies-start")).to_be_hidden()
     cheapest = page.locator("[data-advice=Cheapest]")
     expect(cheapest).to_contain_text("a month, mean TTFT")
     with answered(page):

@@ -55,19 +55,20 @@ class SeededEngine:
         self.add(at, Metric.TTFT, 1, tier=slowest, detail="+Inf" if bound == math.inf else str(bound))
         self.add(at, Metric.TTFT_MICROSECONDS, round(1_000_000 * ttft), tier=slowest)
         self.copies(at, hits, computed)
-        self.reuse(at, hits, computed)
+        self.reuse(at, hits, computed, tenant)
 
-    def reuse(self, at: float, hits: dict[str, int], computed: int) -> None:
+    def reuse(self, at: float, hits: dict[str, int], computed: int, tenant: str) -> None:
         """Each hit where exclusive tiers of the usual sizes reach; of the rest a half would have hit in larger ones."""
         self.add(at, Metric.REUSE_SAMPLE_PPM, 1_000_000)
         if not any(metric == Metric.REUSE_TOKENS for (metric, _, _), _, _ in self.amounts):
             for bound in REUSE_BOUNDS:
                 self.add(at, Metric.REUSE_TOKENS, 0, detail=str(bound))
-        for tier, tokens in hits.items():
-            self.add(at, Metric.REUSE_TOKENS, tokens, detail=_REUSED_AT.get(tier, "+Inf"))
-        for detail, tokens in (("131072", computed // 3), ("524288", computed // 6)):
+        found = [(_REUSED_AT.get(tier, "+Inf"), tokens) for tier, tokens in hits.items()]
+        found += [("131072", computed // 3), ("524288", computed // 6)]
+        found += [("+Inf", computed - computed // 3 - computed // 6)]
+        for detail, tokens in found:
             self.add(at, Metric.REUSE_TOKENS, tokens, detail=detail)
-        self.add(at, Metric.REUSE_TOKENS, computed - computed // 3 - computed // 6, detail="+Inf")
+            self.add(at, Metric.TENANT_REUSE_TOKENS, tokens, detail=f"{detail} {tenant}")
 
     def copies(self, at: float, hits: dict[str, int], computed: int) -> None:
         """What write-back tiers move for it: hits come up, as many computed blocks go down; 2 ms a computed token."""

@@ -49,6 +49,14 @@ def test_another_engine_is_watched_once_its_address_is_typed(admin: Client) -> N
     assert state_of(source, timezone.now()) == "new"
 
 
+def test_what_computing_and_loading_take_can_be_typed_and_a_wrong_speed_is_said(admin: Client) -> None:
+    assert "“fast” is no speed; expected tokens a second" in add(admin, typed_prefill="fast")
+    assert "expected GiB a second from cpu, disk or remote" in add(admin, typed_loads="tape: 3")
+    assert not Source.objects.exists()
+    add(admin, typed_prefill="0: 15000, 8192: 9000", typed_loads="cpu: 20")
+    assert Source.objects.get().typed_loads == "cpu: 20"
+
+
 def test_a_second_source_of_a_name_is_refused_in_a_sentence(admin: Client) -> None:
     add(admin)
     assert "A source of this name already exists; choose another name." in add(admin)

@@ -7,8 +7,9 @@ import psycopg
 import pytest
 from django.core.management import call_command
 from django.db import connection, transaction
+from django.db.migrations.executor import MigrationExecutor
 
-from dashboard.models import Bucket, Series, Source
+from dashboard.models import Bucket, Source
 from dashboard.services.buckets import Amount, add_amounts
 from tests.dashboard.stores import sqlite_settings, used_as_default
 
@@ -28,8 +29,11 @@ def no_tables_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def test_buckets_of_an_older_version_are_kept_and_go_on_adding_up(no_tables_url: str, django_db_blocker: Any) -> None:
     with used_as_default(no_tables_url, django_db_blocker, **sqlite_settings(no_tables_url)):
         call_command("migrate", "dashboard", "0011", verbosity=0)
-        source = Source.objects.create(name="old", kind="embedded")
-        series = Series.objects.create(source=source, engine="local", model_name="m", metric="prompt_tokens")
+        old = MigrationExecutor(connection).loader.project_state(("dashboard", "0011_backfills")).apps
+        source = old.get_model("dashboard", "Source").objects.create(name="old", kind="embedded")
+        series = old.get_model("dashboard", "Series").objects.create(
+            source=source, engine="local", model_name="m", metric="prompt_tokens"
+        )
         with connection.cursor() as cursor:
             cursor.execute(
                 "INSERT INTO dashboard_bucket (series_id, resolution, start_at, value, num_samples)"
@@ -38,9 +42,9 @@ def test_buckets_of_an_older_version_are_kept_and_go_on_adding_up(no_tables_url:
         call_command("migrate", verbosity=0)
         with transaction.atomic():
             add_amounts([Amount(series.pk, AT, 5)])
-        told = dict(Bucket.objects.filter(series=series).values_list("resolution", "value"))
+        told = dict(Bucket.objects.filter(series=series.pk).values_list("resolution", "value"))
         assert told == {10: 12, 60: 12, 3600: 5, 86400: 5}
-        source.delete()
+        Source.objects.get(pk=source.pk).delete()
         assert not Bucket.objects.exists()
 
 

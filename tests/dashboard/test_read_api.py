@@ -219,7 +219,7 @@ def test_the_document_is_generated_and_says_what_each_field_counts() -> None:
         ("series?metric=prompt_tokens&engine=%00", "engine is not a name"),
         ("series?metric=hit_tokens&tier=%00", "tier has to be printable characters."),
         ("series?metric=requests&detail=%00", "detail has to be printable characters."),
-        ("series?metric=tenant_prompt_tokens&tenant=%00", "tenant has to be printable characters."),
+        ("series?metric=tenant_prompt_tokens&tenant=%00", "tenant is not a name: at most 200 printable characters."),
         ("totals?range=2h", "range is “2h”"),
         ("totals?step=60", "There is no parameter “step” here"),
         ("sources?limit=0", "“limit” is not acceptable"),

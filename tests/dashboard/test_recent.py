@@ -18,3 +18,12 @@ def test_the_same_question_is_answered_once_until_others_push_it_out() -> None:
     ask("b")
     ask("a")
     assert asked == ["a", "b", "c", "a"]
+
+
+def test_what_is_kept_anew_takes_the_place_of_what_was_kept() -> None:
+    recent: Recent[int] = Recent(2)
+    for number, question in enumerate("aba"):
+        recent.keep(question, number)
+        recent.check()
+    recent.keep("c", 3)
+    assert [recent.find(question) for question in "abc"] == [2, None, 3]

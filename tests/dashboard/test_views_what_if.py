@@ -67,6 +67,28 @@ def test_a_larger_tier_takes_hits_from_slower_ones(browser: Client) -> None:
     assert smaller["ttft_seconds"] > today["ttft_seconds"]
 
 
+@pytest.mark.usefixtures("hour")
+def test_one_tenant_s_split_is_predicted_beside_its_measured_one(browser: Client) -> None:
+    whole = get(browser)
+    assert (whole["tenant"], whole["tenants"]) == (None, ["common", "acme", "umbrella"])
+    for tenant in ("common", "acme"):
+        told = get(browser, f"?range=1h&tenant={tenant}")
+        assert (told["tenant"], told["obstacle"]) == (tenant, "")
+        for tier, share in told["measured"]["hit"].items():
+            assert told["predicted"]["hit"][tier] == pytest.approx(share, abs=0.01)
+        assert told["measured"]["hit"] != whole["measured"]["hit"]
+        assert (told["predicted"]["ttft_seconds"], told["predicted"]["dollars_a_month"]) == (None, None)
+        assert told["curve"][-1][0] == whole["curve"][-1][0]
+        assert any(f"Only the prompts of {tenant}." in note["text"] for note in told["notes"])
+    tokens = [get(browser, f"?range=1h&tenant={tenant}")["prompt_tokens"] for tenant in whole["tenants"]]
+    assert sum(tokens) == whole["prompt_tokens"]
+
+
+@pytest.mark.usefixtures("hour")
+def test_of_a_tenant_without_prompts_nothing_is_predicted(browser: Client) -> None:
+    assert get(browser, "?range=1h&tenant=nobody")["obstacle"].startswith("No reuse was counted in this period")
+
+
 def test_what_is_recorded_meanwhile_is_in_the_next_answer(browser: Client, hour: SeededEngine) -> None:
     before = get(browser)["prompt_tokens"]
     assert get(browser)["prompt_tokens"] == before
@@ -75,6 +97,18 @@ def test_what_is_recorded_meanwhile_is_in_the_next_answer(browser: Client, hour:
     more.request(time.time() - 20, {"gpu": 64}, 36, ttft=0.1)
     more.store(time.time() + 1)
     assert get(browser)["prompt_tokens"] == before + 100
+
+
+def test_a_slider_moves_what_the_page_shows_until_it_is_read_anew(browser: Client, hour: SeededEngine) -> None:
+    before = get(browser)["prompt_tokens"]
+    more = SeededEngine(engine="local", source_name="another")
+    more.scrape(time.time() - 20, {}, {})
+    more.request(time.time() - 20, {"gpu": 64}, 36, ttft=0.1)
+    more.store(time.time() + 1)
+    assert get(browser, "?range=1h&move=1&gpu=1 GiB")["prompt_tokens"] == before
+    assert get(browser, "?range=24h&move=1")["prompt_tokens"] == before + 100, "that page was never shown"
+    assert get(browser)["prompt_tokens"] == before + 100
+    assert get(browser, "?range=1h&move=1")["prompt_tokens"] == before + 100
 
 
 @pytest.mark.usefixtures("hour")
@@ -202,6 +236,25 @@ def test_a_watched_vllm_that_tells_its_blocks_waits_gets_an_estimate_up_to_today
     assert gpu["most_bytes"] == gpu["today_bytes"]
     assert told["apply_url"] == ""
     assert any("An estimate" in note["text"] for note in told["notes"])
+
+
+def test_what_a_watched_engine_does_not_tell_is_reckoned_from_what_was_typed(browser: Client) -> None:
+    watched_vllm(4_000)
+    engine = SeededEngine(engine="gpu-7/0", source_name="gpu-7")
+    engine.add(time.time() - 60, "scrapes", 1)
+    engine.add(time.time() - 60, "ttft", 100, detail="1.0")
+    engine.add(time.time() - 60, "ttft_microseconds", 50 * 10**6)
+    engine.store(time.time())
+    query = "?range=1h&engine=gpu-7/0&gpu=64 GB"
+    assert get(browser, query)["predicted"]["ttft_seconds"] is None
+    Source.objects.filter(name="gpu-7").update(typed_prefill="0: 20000, 10000: 10000")
+    Prices.objects.create(pk=1, gpu_hour=2)
+    told = get(browser, query)
+    # Prompts of 10,000 tokens: less is hit of each, and what is computed more begins where less was hit.
+    assert told["measured"]["ttft_seconds"] == 0.5
+    assert 0.5 + 0.11 * 10_000 * 0.00006 < told["predicted"]["ttft_seconds"] < 0.5 + 0.15 * 10_000 * 0.00008
+    assert told["predicted"]["dollars_a_month"] > told["measured"]["dollars_a_month"] > 0
+    assert any("computing 1,000 tokens took 75 ms (typed in)" in note["text"] for note in told["notes"])
 
 
 def test_nothing_is_said_of_a_larger_cache_than_a_watched_one_is(browser: Client) -> None:

@@ -1,7 +1,7 @@
-// The period, engine and model that the page shows: kept in its address, so that a link shows the same.
+// The period, engine, model and tenant that the page shows: kept in its address, so that a link shows the same.
 
-const KNOWN = ["range", "start", "end", "engine", "model"];
-const SIZES = ["gpu", "cpu", "disk", "remote"]; // of the what-if page; those of one engine say nothing of another
+const KNOWN = ["range", "start", "end", "engine", "model", "tenant"];
+const SIZES = ["gpu", "cpu", "disk", "remote"]; // of the what-if page; those of one engine say nothing of another, as tenants
 
 export function current() {
   const isWrong = "wrongAddress" in document.body.dataset; // the page has said so, and shows the default
@@ -21,7 +21,7 @@ export function change(changes) {
     if (value) query.set(name, value);
     else query.delete(name);
   }
-  if ("engine" in changes) for (const name of SIZES) query.delete(name);
+  if ("engine" in changes) for (const name of [...SIZES, "tenant"]) query.delete(name);
   delete document.body.dataset.wrongAddress;
   history.pushState(null, "", `?${query}`);
   document.dispatchEvent(new Event("querychange"));

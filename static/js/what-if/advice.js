@@ -4,6 +4,7 @@ import { getJson } from "../lib/api.js";
 import { $, h } from "../lib/dom.js";
 import { current } from "../overview/query.js";
 import { show } from "./figures.js";
+import { forgetPolicies, showPolicies, startPolicies } from "./policies.js";
 
 let takeSizes = () => {};
 
@@ -16,6 +17,7 @@ async function advise(event) {
     $("#advice-text").textContent = answer.text;
     $("#advice-rows").replaceChildren(...answer.choices.map(choice));
     $("[data-figure=frontier]").hidden = !answer.figure;
+    showPolicies(answer.policies);
     if (answer.figure) await show("frontier", answer.figure);
   } catch (error) {
     $("#advice-text").textContent = error.message;
@@ -31,6 +33,7 @@ function choice({ name, sentence, sizes }) {
 export function startAdvice(onTake) {
   takeSizes = onTake;
   $("#limits").addEventListener("submit", advise);
+  startPolicies(advise);
 }
 
 /** What was advised belongs to another period or engine. */
@@ -38,4 +41,5 @@ export function forgetAdvice() {
   $("#advice-text").textContent = "";
   $("#advice-rows").replaceChildren();
   $("[data-figure=frontier]").hidden = true;
+  forgetPolicies();
 }

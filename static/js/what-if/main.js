@@ -11,6 +11,7 @@ import { current, rememberSizes } from "../overview/query.js";
 import { showError, showState, startSampleButton } from "../overview/state.js";
 import { forgetAdvice, startAdvice } from "./advice.js";
 import { show, startFigures } from "./figures.js";
+import { showTenants, startTenants } from "./tenants.js";
 import { asked, readAddress, showSizeError, showSizes, startSizes, take } from "./sizes.js";
 import { showWords } from "./words.js";
 
@@ -26,11 +27,11 @@ function question() {
 
 const busy = (isBusy) => $("#prediction").setAttribute("aria-busy", String(isBusy));
 
-async function predict() {
+async function predict(isMove = false) {
   const number = ++newest;
   busy(true);
   try {
-    const answer = await getJson(`/api/what-if.json?${question()}`);
+    const answer = await getJson(`/api/what-if.json?${question()}${isMove ? "&move=1" : ""}`);
     if (number === newest) await showAnswer(answer);
   } finally {
     if (number === newest) busy(false);
@@ -43,6 +44,7 @@ async function showAnswer(answer) {
   $("#empty").hidden = !answer.obstacle || answer.has_any_traffic;
   $("#obstacle").textContent = answer.obstacle;
   $("#obstacle").hidden = !answer.obstacle;
+  showTenants(answer);
   $("#prediction").hidden = Boolean(answer.obstacle);
   if (answer.obstacle) return;
   showSizes(answer.tiers);
@@ -71,7 +73,7 @@ function moved() {
   timer = setTimeout(async () => {
     rememberSizes(asked());
     try {
-      await predict();
+      await predict(true);
     } catch (error) {
       showSizeError(error.message);
     }
@@ -89,6 +91,7 @@ startLink();
 startFigures();
 startSizes(moved);
 startAdvice(take);
+startTenants();
 startSampleButton(refresh);
 document.addEventListener("querychange", () => {
   forgetAdvice();
