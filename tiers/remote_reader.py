@@ -64,12 +64,9 @@ class RemoteReader:
 
     def _fill(self, key: BlockKey, header: bytes, deadline: float, target: memoryview) -> None:
         """The checksum follows what comes in pieces that the processor still has at hand."""
-        layout, digest, at = self._space.layout, xxhash.xxh3_128(), 0
+        layout, digest = self._space.layout, xxhash.xxh3_128()
         payload = layout.codec.landing(target)
-        while at < len(payload):
-            num_bytes = self._line.wire.receive_some(payload[at:], deadline)
-            digest.update(payload[at : at + num_bytes])
-            at += num_bytes
+        self._line.wire.receive(payload, deadline, digest.update)
         self._line.wire.end_value(deadline)
         layout.verify(header, key, digest.digest())
         layout.codec.decode(payload, target)

@@ -151,20 +151,18 @@ class Wire:
         length = self._number(rest)
         return None if length < 0 else length
 
-    def receive(self, target: memoryview, deadline: float) -> None:
-        """So many bytes of the value."""
-        at = 0
+    def receive(self, target: memoryview, deadline: float, seen: Callable[[memoryview], object] = id) -> None:
+        """So many bytes of the value. `seen` is given them as they come, piece by piece."""
+        at = min(self._end - self._start, len(target))
+        if at:
+            target[:at] = self._buffer[self._start : self._start + at]
+            self._start += at
+            seen(target[:at])
         while at < len(target):
-            at += self.receive_some(target[at:], deadline)
-
-    def receive_some(self, target: memoryview, deadline: float) -> int:
-        """As many bytes of the value as are there, at least one; returns how many."""
-        held = min(self._end - self._start, len(target))
-        if not held:
-            return self._receive_beyond(target, deadline)
-        target[:held] = self._buffer[self._start : self._start + held]
-        self._start += held
-        return held
+            rest = target[at:]
+            num_bytes = self._receive_beyond(rest, deadline)
+            seen(rest[:num_bytes])
+            at += num_bytes
 
     def skip(self, num_bytes: int, deadline: float) -> None:
         scratch = memoryview(bytearray(min(num_bytes, 1 << 20)))
