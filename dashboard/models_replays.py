@@ -54,6 +54,7 @@ class Replay(models.Model):
     problems = models.JSONField(default=list, help_text="The first lines of the trace that could not be read.")
     num_problems = models.PositiveIntegerField(default=0)
     num_done = models.PositiveBigIntegerField(default=0, help_text="Requests that are in the series.")
+    read_until = models.BigIntegerField(default=0, help_text="Unix seconds: readings of the tiers before are in, too.")
     counts = models.JSONField(default=dict)
     worker = models.CharField(max_length=64, blank=True, help_text="Who has it in memory.")
     kept_until = models.DateTimeField(help_text="Until then only that worker goes on with it.")

@@ -111,13 +111,18 @@ class Booking:
             yield from self._gauges(tier, self._last)
 
     # -- one request after the other -----------------------------------------------------------------------------------
-    def before(self, at: int) -> list[Booked]:
-        """All that lies wholly before a request at second `at`; call it before the request is served."""
-        done: list[Booked] = []
+    @property
+    def reached(self) -> int:
+        """The second up to which everything is read."""
+        return self._starts_at
+
+    def before(self, at: int) -> Iterator[list[Booked]]:
+        """Reading by reading all that lies wholly before a request at second `at`; go through it before the request is
+        served. In a long pause it may be left, and gone on with later."""
         while at >= self._ends_at:
-            done += self._read()
+            done = self._read()
             self._begin(self._ends_at)
-        return done
+            yield done
 
     def served(self, served: Served, generated_tokens: int, tenant: str) -> None:
         """A request in the stretch that is open; `tenant` as `name_of` has it."""

@@ -5,6 +5,7 @@ command load it. What a run was is gone with its process: it is made again by go
 start. Books nothing.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -25,11 +26,11 @@ from tiers.replay.replayer import Replayer
 from tiers.traces import CountFaults, Trace, TraceRequest, open_trace
 
 # Requests between two moments at which it may be booked; the same ones however often it is begun. Of long ones it is
-# fewer, so that a portion takes seconds: a tokenizer reads half a megabyte of text a second. So it is of few that lie
-# days apart: each ten seconds between them are readings of every tier, and a transaction holds them all.
+# fewer, so that a portion takes seconds: a tokenizer reads half a megabyte of text a second.
 PORTION = 200
 PORTION_COST = 200_000  # blocks, and tokens of texts
-PORTION_SECONDS = 3_600  # of the trace; a longer pause is not divided
+# Of every tier, each ten seconds of the trace: where requests lie days apart, a pause is divided.
+PORTION_READINGS = 360
 MAX_SECONDS = 20 * 366 * 86_400
 
 Every = Callable[[int], int]
@@ -76,7 +77,7 @@ class _Reading:
         for timed in islice(self._timed, PORTION):
             portion.append(timed)
             cost += _cost(timed.request)
-            if cost >= PORTION_COST or timed.second - portion[0].second >= PORTION_SECONDS:
+            if cost >= PORTION_COST:
                 break
         return portion
 
@@ -173,6 +174,7 @@ class Run:
         self.is_over = False
         self._reading = _Reading(replay, while_opening)
         self._starts_at = replay.starts_at
+        self._portion: deque[Timed] = deque()
         self._replayer = Replayer(config)
         self.booking = Booking(
             replay.name,
@@ -184,18 +186,31 @@ class Run:
             look=self._look,
         )
 
+    @property
+    def position(self) -> tuple[int, int]:
+        """How far it is: requests that went through, and the second up to which tiers were read."""
+        return self.num_done, self.booking.reached
+
     def step(self) -> list[Booked]:
-        """The next portion of requests; at the end what is left to be said."""
+        """The next portion of requests, or of a long pause before one; at the end what is left to be said."""
+        if not self._portion:
+            self._portion.extend(self._reading.next_portion())
+            self.is_over = not self._portion
         done: list[Booked] = []
-        portion = self._reading.next_portion()
-        for timed in portion:
-            done += self.booking.before(self._starts_at + timed.second)
-            request = timed.request
-            tenant = self.booking.name_of(request.tenant)
-            self.booking.served(self._replayer.serve(request, tenant), request.num_output_tokens, tenant)
-        self.num_done += len(portion)
-        self.is_over = not portion
+        num_readings = 0
+        while self._portion:
+            for reading in self.booking.before(self._starts_at + self._portion[0].second):
+                done += reading
+                num_readings += 1
+                if num_readings == PORTION_READINGS:
+                    return done
+            self._serve(self._portion.popleft().request)
         return done + (self.booking.end() if self.is_over else self.booking.so_far())
+
+    def _serve(self, request: TraceRequest) -> None:
+        tenant = self.booking.name_of(request.tenant)
+        self.booking.served(self._replayer.serve(request, tenant), request.num_output_tokens, tenant)
+        self.num_done += 1
 
     def check(self) -> None:
         """Walks everything."""

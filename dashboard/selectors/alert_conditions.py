@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from dashboard.models import AlertRule, Source
+from dashboard.selectors.kept import oldest_starts, retention
+from dashboard.selectors.lookback import sources_by_lookback
 from dashboard.selectors.newest import newest_readings
 from dashboard.selectors.period import Period
 from dashboard.selectors.source_states import NOT_READ, state_of
@@ -21,6 +23,11 @@ _FULL = 0.95
 _READ = Source.objects.filter(is_enabled=True, gone_at=None).exclude(kind=Source.Kind.REPLAY)
 
 Place = tuple[str, ...]
+PeriodOf = Callable[[Period, float], Period]
+
+
+def _itself(period: Period, now: float) -> Period:
+    return period
 
 
 @dataclass(frozen=True)
@@ -38,16 +45,24 @@ def findings(kind: str, threshold: float | None, now: float) -> list[Finding]:
     return list(_CONDITIONS[kind](threshold or 0.0, now))
 
 
-def hour_until(now: float) -> Period:
-    """The last sixty whole minutes."""
+def _until(now: float, seconds: int) -> Period:
+    """The last whole minutes, so many seconds of them."""
     end = int(now) // 60 * 60
-    return Period(end - _HOUR, end, 60)
+    return Period(end - seconds // 60 * 60, end, 60)
+
+
+def _week_before(period: Period, now: float) -> Period:
+    """Where minutes are not kept for so long: the whole hours that it fits best, as many."""
+    start, end = period.start - _WEEK, period.end - _WEEK
+    if start >= oldest_starts(retention(), now)[period.resolution]:
+        return Period(start, end, period.step_seconds)
+    start = round(start / _HOUR) * _HOUR
+    return Period(start, start + max(_HOUR, (end - start) // _HOUR * _HOUR), _HOUR)
 
 
 def _hit_rate_fell(threshold: float, now: float) -> Iterator[Finding]:
     """Of an hour, so that one cold prompt is no news; where nothing was asked in either there is no rate."""
-    hour = hour_until(now)
-    rates, before = _hit_rates(hour), _hit_rates(Period(hour.start - _WEEK, hour.end - _WEEK, 60))
+    rates, before = _hit_rates(now), _hit_rates(now, _week_before)
     for (engine, model_name), rate in rates.items():
         earlier = before.get((engine, model_name))
         if earlier is not None and rate < threshold * earlier:
@@ -63,14 +78,14 @@ def _fall(threshold: float) -> str:
     return "a third less" if threshold == 0.7 else f"less than {_percent(threshold)} of the rate"
 
 
-def _hit_rates(hour: Period) -> dict[Place, float]:
-    sums = _sums(hour, (Metric.PROMPT_TOKENS, Metric.HIT_TOKENS), "engine", "model_name")
+def _hit_rates(now: float, of: PeriodOf = _itself) -> dict[Place, float]:
+    sums = _sums(now, (Metric.PROMPT_TOKENS, Metric.HIT_TOKENS), "engine", "model_name", of=of)
     prompts, hits = sums[Metric.PROMPT_TOKENS], sums[Metric.HIT_TOKENS]
     return {place: hits.get(place, 0) / prompt for place, prompt in prompts.items() if prompt > 0}
 
 
 def _slow_tier(threshold: float, now: float) -> Iterator[Finding]:
-    hits = _sums(hour_until(now), (Metric.HIT_TOKENS,), "engine", "model_name", "cache_tier")[Metric.HIT_TOKENS]
+    hits = _sums(now, (Metric.HIT_TOKENS,), "engine", "model_name", "cache_tier")[Metric.HIT_TOKENS]
     totals: dict[Place, int] = defaultdict(int)
     slow: dict[Place, int] = defaultdict(int)
     for (engine, model_name, tier), tokens in hits.items():
@@ -85,9 +100,8 @@ def _slow_tier(threshold: float, now: float) -> Iterator[Finding]:
 
 def _thrashing(threshold: float, now: float) -> Iterator[Finding]:
     """Full, and what it drops is computed again soon after: more than that share of the prompt tokens."""
-    hour = hour_until(now)
-    prompts = _sums(hour, (Metric.PROMPT_TOKENS,), "engine")[Metric.PROMPT_TOKENS]
-    missed = _sums(hour, (Metric.MISSED_TOKENS,), "engine", "cache_tier")[Metric.MISSED_TOKENS]
+    prompts = _sums(now, (Metric.PROMPT_TOKENS,), "engine")[Metric.PROMPT_TOKENS]
+    missed = _sums(now, (Metric.MISSED_TOKENS,), "engine", "cache_tier")[Metric.MISSED_TOKENS]
     for (engine, tier), told in newest_readings((Metric.USED_BYTES, Metric.CAPACITY_BYTES), now).items():
         capacity, prompt = told.get(Metric.CAPACITY_BYTES, 0), prompts.get((engine,), 0)
         used = told.get(Metric.USED_BYTES, 0) / capacity if capacity > 0 else 0.0
@@ -120,12 +134,14 @@ _CONDITIONS: Mapping[str, Callable[[float, float], Iterator[Finding]]] = {
 }
 
 
-def _sums(hour: Period, metrics: tuple[str, ...], *by: str) -> dict[str, dict[Place, int]]:
-    """Metric → place → Σ over the hour."""
-    found: dict[str, dict[Place, int]] = {metric: {} for metric in metrics}
+def _sums(now: float, metrics: tuple[str, ...], *by: str, of: PeriodOf = _itself) -> dict[str, dict[Place, int]]:
+    """Metric → place → Σ over the last hour, or what it is `of` it; over more where a source is read more rarely."""
+    found: dict[str, dict[Place, int]] = {metric: defaultdict(int) for metric in metrics}
     series = series_of(metrics, engine=None, model_name=None)
-    for (metric, *place), tokens in totals_of(series, hour, "metric", *by).items():
-        found[metric][tuple(place)] = tokens
+    for seconds, sources in sources_by_lookback(_HOUR).items():
+        period = of(_until(now, seconds), now)
+        for (metric, *place), tokens in totals_of(series.filter(source__in=sources), period, "metric", *by).items():
+            found[metric][tuple(place)] += tokens
     return found
 
 

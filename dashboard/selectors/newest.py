@@ -1,12 +1,16 @@
-"""The newest readings of gauges, engine by engine and tier by tier: one query for all of them. Reads only."""
+"""The newest readings of gauges, engine by engine and tier by tier. Reads only.
+
+One query for all sources that are read at least every few minutes, one more for each longer interval that there is.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 
 from dashboard.models import Bucket
+from dashboard.selectors.lookback import sources_by_lookback
 from dashboard.selectors.store import series_of
 
-_NEWEST_SECONDS = 600  # what was read longer ago is not now
+_NEWEST_SECONDS = 600  # what was read longer ago is not now, unless its source is read more rarely
 
 Reading = Mapping[str, int]  # metric → value
 
@@ -14,23 +18,32 @@ Reading = Mapping[str, int]  # metric → value
 def newest_readings(
     metrics: Collection[str], now: float, *, engine: str | None = None, tier: str | None = None
 ) -> dict[tuple[str, str], Reading]:
-    """(engine, tier) → the mean of the newest minute of the last ten, rounded; models added up."""
+    """(engine, tier) → the mean of the newest minute of the last ten, rounded; models added up.
+
+    Of a source that is read less often than every 200 s: of its last three intervals.
+    """
     gauges = series_of(metrics, engine=engine, model_name=None)
     if tier is not None:
         gauges = gauges.filter(cache_tier=tier)
-    newest = _newest(list(gauges.values_list("pk", flat=True)), now)
     found: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for pk, name, of_tier, metric in gauges.values_list("pk", "engine", "cache_tier", "metric"):
-        if pk in newest:
-            found[name, of_tier][metric] += newest[pk]
+    for seconds, sources in sources_by_lookback(_NEWEST_SECONDS).items():
+        told = {
+            pk: (name, of_tier, metric)
+            for pk, name, of_tier, metric in gauges.filter(source__in=sources).values_list(
+                "pk", "engine", "cache_tier", "metric"
+            )
+        }
+        for pk, value in _newest(told, now, seconds).items():
+            name, of_tier, metric = told[pk]
+            found[name, of_tier][metric] += value
     return {place: dict(told) for place, told in found.items()}
 
 
-def _newest(series_ids: list[int], now: float) -> dict[int, int]:
+def _newest(series_ids: Collection[int], now: float, seconds: int) -> dict[int, int]:
     rows = Bucket.objects.filter(
-        series__in=series_ids,
+        series__in=list(series_ids),
         resolution=Bucket.Resolution.MINUTE,
-        start_at__gt=int(now) - _NEWEST_SECONDS,
+        start_at__gt=int(now) - seconds,
         start_at__lte=int(now),
         num_samples__gt=0,
     )

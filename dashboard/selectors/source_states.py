@@ -7,7 +7,7 @@ from dashboard.charts.words import ago
 from dashboard.models import Source
 
 # One scrape may be late and one may fail before anybody is told that the numbers are old.
-_INTERVALS_UNTIL_STALE = 3
+INTERVALS_UNTIL_STALE = 3
 
 
 class SourceState(StrEnum):
@@ -31,7 +31,7 @@ def state_of(source: Source, now: datetime) -> SourceState:
         return SourceState.OFF
     if source.gone_at is not None:
         return SourceState.GONE
-    patience = timedelta(seconds=_INTERVALS_UNTIL_STALE * source.interval_seconds)
+    patience = timedelta(seconds=INTERVALS_UNTIL_STALE * source.interval_seconds)
     if source.last_ok_at is not None and now - source.last_ok_at <= patience:
         return SourceState.UP
     if source.last_scraped_at is not None and source.last_scraped_at != source.last_ok_at:

@@ -25,18 +25,30 @@ class Amount:
 
 
 Place = tuple[int, int, int]  # series_id, resolution, start_at
+Sums = Mapping[Place, tuple[int, int]]  # place → Σ value, Σ num_samples
 
 
-def add_amounts(amounts: Iterable[Amount], oldest: Mapping[int, int] | None = None) -> None:
-    """One upsert for all of them. Must run inside a transaction.
+def sums_by_place(amounts: Iterable[Amount], oldest: Mapping[int, int] | None = None) -> Sums:
+    """What these come to at every resolution. Needs no lock: make them before one is taken.
 
     `oldest`: resolution → the first start that is still kept; what is older is left out of that resolution only.
     """
-    sums = _by_place(amounts)
-    if oldest:
-        sums = {place: sum_ for place, sum_ in sums.items() if place[2] >= oldest[place[1]]}
-    if not sums:
-        return
+    sums: dict[Place, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for amount in amounts:
+        for resolution in Bucket.Resolution.values:
+            place = (amount.series_id, resolution, amount.at - amount.at % resolution)
+            value, num_samples = sums[place]
+            sums[place] = (value + amount.value, num_samples + amount.num_samples)
+    return {place: sum_ for place, sum_ in sums.items() if place[2] >= oldest[place[1]]} if oldest else sums
+
+
+def add_amounts(amounts: Iterable[Amount], oldest: Mapping[int, int] | None = None) -> None:
+    """Must run inside a transaction."""
+    add_sums(sums_by_place(amounts, oldest))
+
+
+def add_sums(sums: Sums) -> None:
+    """One upsert for all of them. Must run inside a transaction."""
     places = sorted(sums.items())
     with connection.cursor() as cursor:
         for start in range(0, len(places), _BATCH):
@@ -51,13 +63,3 @@ INSERT INTO dashboard_bucket (series_id, resolution, start_at, value, num_sample
 ON CONFLICT (series_id, resolution, start_at) DO UPDATE SET
 value = dashboard_bucket.value + excluded.value, num_samples = dashboard_bucket.num_samples + excluded.num_samples
 """
-
-
-def _by_place(amounts: Iterable[Amount]) -> Mapping[Place, tuple[int, int]]:
-    sums: dict[Place, tuple[int, int]] = defaultdict(lambda: (0, 0))
-    for amount in amounts:
-        for resolution in Bucket.Resolution.values:
-            place = (amount.series_id, resolution, amount.at - amount.at % resolution)
-            value, num_samples = sums[place]
-            sums[place] = (value + amount.value, num_samples + amount.num_samples)
-    return sums

@@ -22,7 +22,7 @@ from dashboard.charts.words import span
 from dashboard.models import Replay, Source
 from dashboard.replay_booking import Booked
 from dashboard.selectors.kept import oldest_starts, retention
-from dashboard.services.buckets import Amount, add_amounts
+from dashboard.services.buckets import Amount, add_sums, sums_by_place
 from dashboard.services.increases import series_ids
 from dashboard.services.recording import publish_tick
 from dashboard.services.replays import GOING_ON, LONG_AGO
@@ -38,6 +38,7 @@ TURN_SECONDS = 8  # of one of a worker's threads; scrapes go on in the others
 CLAIM_SECONDS = 120  # longer than a portion of the largest requests can take
 KEPT_SECONDS = 60  # a worker that has it in memory is waited for, in case it lives
 _COMMIT_SECONDS = 0.5
+_COMMIT_AMOUNTS = 20_000  # a quarter of a second of writing; of a pause a second of reading would be ten times as many
 _DAY = 86_400
 _AHEAD_SECONDS = 60  # of another machine's clock
 _OWN_ERROR = "It was ended by an error of Tierscope's own, which the worker's log tells."
@@ -125,9 +126,9 @@ class _Turn:
     def _know(self, scan: "Scan") -> None:
         replay = self._replay
         replay.extent = scan.extent()
-        replay.starts_at = _starts_at(replay, scan.starts_at, self._clock())
+        replay.starts_at = replay.read_until = _starts_at(replay, scan.starts_at, self._clock())
         replay.num_problems, replay.problems = scan.faults.count, scan.faults.sentences
-        names = ("extent", "starts_at", "num_problems", "problems")
+        names = ("extent", "starts_at", "read_until", "num_problems", "problems")
         self._update(read_share=1.0, **{name: getattr(replay, name) for name in names})
 
     def _run(self) -> None:
@@ -135,12 +136,12 @@ class _Turn:
 
         replay = self._replay
         held = _held.pop(replay.pk, None)
-        run = held if isinstance(held, Run) and held.num_done == replay.num_done else None
+        run = held if isinstance(held, Run) and held.position == _position(replay) else None
         if run is None:
             run = Run(replay, _every(replay), self._renew)
         with _kept(replay, run):
-            if not replay.num_done:
-                self._make_series(run)
+            if not replay.counts:
+                self._series(set(run.booking.keys()))  # all of them, with 0, so that charts know them
             self._book(run)
 
     def _book(self, run: "Run") -> None:
@@ -149,31 +150,33 @@ class _Turn:
         committed_at = self._clock()
         while not run.is_over and self._has_time:
             booked += run.step()
-            if run.num_done <= replay.num_done and not run.is_over:
+            if run.position <= _position(replay) and not run.is_over:
                 booked.clear()  # it is in the series already
                 self._renew()
-            elif self._clock() - committed_at > timedelta(seconds=_COMMIT_SECONDS):
+            elif len(booked) > _COMMIT_AMOUNTS or self._clock() - committed_at > timedelta(seconds=_COMMIT_SECONDS):
                 self._commit(run, booked)
                 booked, committed_at = [], self._clock()
         if booked or run.is_over:
             self._commit(run, booked)
 
-    def _make_series(self, run: "Run") -> None:
-        """All of them, with 0, so that charts know them."""
-        with transaction.atomic():
-            _ids(self._replay.source, set(run.booking.keys()), self._replay.name)
+    def _series(self, keys: set[Key]) -> dict[Key, int]:
+        with self._claimed_as_before(), transaction.atomic():
+            self._update()
+            return _ids(self._replay.source, keys, self._replay.name)
 
     def _commit(self, run: "Run", booked: list[Booked]) -> None:
         replay, now = self._replay, self._clock()
-        told = {"num_done": run.num_done, "counts": run.booking.counts.as_json()}
+        num_done, read_until = run.position
+        told = {"num_done": num_done, "read_until": read_until, "counts": run.booking.counts.as_json()}
         if run.is_over:
             told |= {"state": Replay.State.DONE, "finished_at": now, "worker": ""}
+        ids = self._series({each.key for each in booked})
+        sums = sums_by_place([Amount(ids[each.key], each.at, each.value) for each in booked], _oldest(replay))
         with self._claimed_as_before(), transaction.atomic():
             self._update(**told)
             Source.objects.filter(pk=replay.source_id).update(last_ok_at=now)
-            ids = _ids(replay.source, {each.key for each in booked}, replay.name)
-            add_amounts([Amount(ids[each.key], each.at, each.value) for each in booked], _oldest(replay))
-        replay.num_done = run.num_done
+            add_sums(sums)
+        replay.num_done, replay.read_until = num_done, read_until
         _tell_pages(replay)
 
     @contextmanager
@@ -200,6 +203,10 @@ class _Turn:
         """Now and then, where nothing is booked meanwhile: a trace is opened, or gone through again."""
         if self._clock() - self._renewed_at > timedelta(seconds=KEPT_SECONDS / 6):
             self._update()
+
+
+def _position(replay: Replay) -> tuple[int, int]:
+    return replay.num_done, replay.read_until
 
 
 def _free(now: datetime, worker: str) -> QuerySet[Replay]:

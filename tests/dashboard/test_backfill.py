@@ -17,7 +17,7 @@ from django.utils import timezone
 from dashboard.models import Backfill, Bucket, Series, Source
 from dashboard.services import backfill as service
 from dashboard.services.backfill import advance, plan, stop, unfinished_ids
-from dashboard.services.buckets import add_amounts
+from dashboard.services.buckets import add_sums
 from dashboard.services.integrity import check
 from dashboard.sources.http import ScrapeError
 from dashboard.sources.prometheus import HistoryError, ask, check_selector
@@ -83,7 +83,7 @@ class TestRealPrometheus:
 
     def test_a_crash_at_any_point_neither_loses_nor_doubles(self, past: str, monkeypatch: pytest.MonkeyPatch) -> None:
         (one,) = plan(wanted(source(), past), now=timezone.now())
-        real, turn = add_amounts, 0
+        real, turn = add_sums, 0
 
         def sometimes(*args: object) -> None:
             nonlocal turn
@@ -92,7 +92,7 @@ class TestRealPrometheus:
             if turn % 2:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(service, "add_amounts", sometimes)
+        monkeypatch.setattr(service, "add_sums", sometimes)
         now = timezone.now()
         for _ in range(20):
             now += timedelta(seconds=service.CLAIM_SECONDS + 1)

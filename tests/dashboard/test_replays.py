@@ -12,7 +12,7 @@ from django.db import DataError
 from dashboard import replay_run, tasks
 from dashboard.models import Bucket, Replay, Series, Source, TierSetting
 from dashboard.services import replaying
-from dashboard.services.buckets import add_amounts
+from dashboard.services.buckets import add_sums
 from dashboard.services.integrity import check
 from dashboard.services.replays import cancel, remove, remove_leftovers, resume
 from dashboard.tasks import replay_due
@@ -130,14 +130,14 @@ def test_a_crash_while_it_is_booked_neither_loses_nor_doubles(monkeypatch: pytes
     undisturbed, other = run(make("undisturbed")), make("other")
     calls = 0
 
-    def crashes_at_the_third(amounts: Any, oldest: Any) -> None:
+    def crashes_at_the_third(sums: Any) -> None:
         nonlocal calls
         calls += 1
-        add_amounts(amounts, oldest)
+        add_sums(sums)
         if calls == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(replaying, "add_amounts", crashes_at_the_third)
+    monkeypatch.setattr(replaying, "add_sums", crashes_at_the_third)
     with pytest.raises(KeyboardInterrupt):
         run(other)
     assert run(other).state == "done"
@@ -270,12 +270,11 @@ def test_times_of_the_trace_that_lie_in_the_future_are_refused() -> None:
     assert not buckets(replay)
 
 
-@pytest.mark.parametrize("limit", ["PORTION_COST", "PORTION_SECONDS"])
-def test_long_requests_and_rare_ones_come_in_small_portions(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a claim outlasts each, and nobody else begins the same anew; and no transaction is large."""
+def test_long_requests_come_in_small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a claim outlasts each, and nobody else begins the same anew."""
     write_trace()
     undisturbed = run(make("undisturbed"))
-    monkeypatch.setattr(replay_run, limit, 20)
+    monkeypatch.setattr(replay_run, "PORTION_COST", 20)
     scan = replay_run.Scan(make("scanned"))
     scan.step()
     assert 0 < scan._num_requests < 30
@@ -294,6 +293,38 @@ def test_tiers_with_too_many_blocks_are_refused_before_the_trace_is_read_to_its_
     with pytest.raises(ValueError, match="blocks together; expected at most 20,000,000"):
         replay_run.Scan(replay).step()
     assert "expected at most 20,000,000" in run(replay).error
+
+
+def test_a_long_pause_is_booked_in_small_transactions_and_killed_in_it_goes_on_from_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of two hours, 720 readings of three tiers."""
+    told = requests(20)
+    write_trace(
+        told=[{**each, "time": each["time"] + (7_200 if number > 9 else 0)} for number, each in enumerate(told)]
+    )
+    undisturbed, disturbed = run(make("undisturbed")), make("disturbed")
+    sizes: list[int] = []
+
+    def counted(sums: Any) -> None:
+        sizes.append(len(sums))
+        add_sums(sums)
+
+    monkeypatch.setattr(replaying, "add_sums", counted)
+    monkeypatch.setattr(replaying, "_COMMIT_AMOUNTS", 500)
+    monkeypatch.setattr(replay_run, "PORTION_READINGS", 30)
+    clock, reached = Ticking(step=0.001), []
+    while disturbed.state != "done":
+        replaying.take_turn(disturbed.pk, clock=clock, seconds=0.06, worker=f"worker-{len(reached)}")
+        forget()  # killed
+        disturbed.refresh_from_db()
+        reached.append((disturbed.num_done, disturbed.read_until))
+        clock.now += timedelta(seconds=replaying.KEPT_SECONDS)
+        assert len(reached) < 100, "it does not come to an end"
+    assert max(sizes) < 3_000
+    assert len({until for num_done, until in reached if num_done == 10}) > 1
+    assert buckets(disturbed) == buckets(undisturbed)
+    assert disturbed.counts == undisturbed.counts
 
 
 @pytest.mark.parametrize("step", ["_scan", "_run"])
@@ -334,7 +365,7 @@ def test_numbers_that_no_column_holds_end_it_and_keep_no_other_waiting(monkeypat
         raise DataError("integer out of range")
 
     with monkeypatch.context() as patched:
-        patched.setattr(replaying, "add_amounts", too_large)
+        patched.setattr(replaying, "add_sums", too_large)
         with pytest.raises(DataError):
             run(first)
     first.refresh_from_db()
