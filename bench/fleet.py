@@ -45,7 +45,11 @@ def run() -> Iterator[Result]:
 
 def _fill(resolution: int, num_buckets: int) -> int:
     """Buckets up to now, of that resolution, and of days for what is read of whole days."""
+    from django.db import connection
+
+    from bench._year import fill_totals
     from dashboard.models import Bucket, Series, Source
+    from dashboard.services.totals import assign
 
     source = Source.objects.create(name="fleet", kind="vllm")
     facts: list[dict[str, Any]] = [
@@ -53,7 +57,7 @@ def _fill(resolution: int, num_buckets: int) -> int:
         for number in range(NUM_ENGINES)
         for metric, tier in _FACTS
     ]
-    series = Series.objects.bulk_create(Series(source=source, **fact) for fact in facts)
+    series = Series.objects.bulk_create(assign(Series(source=source, **fact) for fact in facts))
     now = int(time.time())
     starts = [
         (each, now // each * each - each * back)
@@ -65,4 +69,7 @@ def _fill(resolution: int, num_buckets: int) -> int:
         for one in series
         for each, start in starts
     )
-    return len(Bucket.objects.bulk_create(rows, batch_size=2_000))
+    num_rows = len(Bucket.objects.bulk_create(rows, batch_size=2_000))
+    with connection.cursor() as cursor:
+        fill_totals(cursor)
+    return num_rows

@@ -39,17 +39,20 @@ def _recordings(source: Any) -> tuple[list[float], int]:
     from django.db import connection, transaction
 
     from bench._year import ENGINES, NOW
-    from dashboard.services.recording import book
+    from dashboard.services.ledger import Ledger
     from dashboard.sources.detection import read
     from dashboard.sources.reading import readings
 
     def one(index: int) -> None:
         at = datetime.fromtimestamp(NOW + 5 * index, tz=UTC)
+        adapted = [read(_text(engine, index), "tierscope") for engine in ENGINES]
+        found = [readings(each, at=at, prefix="", boot_id="bench", starts_from_zero=True) for each in adapted]
+        ledger = Ledger([(source, reading) for each in found for reading in each])
+        if missing := ledger.missing():
+            ledger.create(missing)
+        ledger.take()
         with transaction.atomic():
-            for engine in ENGINES:
-                adapted = read(_text(engine, index), "tierscope")
-                for reading in readings(adapted, at=at, prefix="", boot_id="bench", starts_from_zero=True):
-                    book(source, reading)
+            ledger.store()
 
     times = [_milliseconds(lambda index=index: one(index)) for index in range(ROUNDS)]  # type: ignore[misc]
     with connection.cursor() as cursor:

@@ -13,6 +13,7 @@ from dashboard.models_alerts import Alert, AlertNotice, AlertRule, Webhook
 from dashboard.models_replays import Replay
 from dashboard.models_secrets import ApiKey, ReadToken, validate_tenant
 from dashboard.models_sources import Access, Backfill, CacheTier, Discovery, EngineKind, Mapping, MappingRow, Source
+from dashboard.models_totals import TotalBucket, TotalSeries
 from dashboard.models_whatif import PolicySearch, Prediction, Prices
 from dashboard.tier_modes import MAX_STORE_AFTER_HITS
 
@@ -42,6 +43,8 @@ __all__ = [
     "Source",
     "TierChange",
     "TierSetting",
+    "TotalBucket",
+    "TotalSeries",
     "Webhook",
     "validate_tenant",
 ]
@@ -98,7 +101,17 @@ class Series(models.Model):
         IDLE_BLOCKS = "idle_blocks"  # by cache_tier: evicted ones of which it is told how long they were not used
         IDLE_MICROSECONDS = "idle_microseconds"  # by cache_tier, of these
 
+    GAUGES = frozenset(
+        (
+            *(Metric.RESIDENT_TOKENS, Metric.CAPACITY_TOKENS, Metric.USED_BYTES, Metric.CAPACITY_BYTES, Metric.UP),
+            Metric.REUSE_SAMPLE_PPM,
+        )
+    )
+
     source = models.ForeignKey(Source, on_delete=models.CASCADE, related_name="series")
+    total = models.ForeignKey(
+        TotalSeries, null=True, editable=False, on_delete=models.PROTECT, related_name="series", db_index=False
+    )
     engine = models.CharField(max_length=130, help_text="A watched engine is named source/label.")
     model_name = models.CharField(max_length=200, blank=True)
     metric = models.CharField(max_length=24, choices=Metric)

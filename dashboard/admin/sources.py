@@ -22,6 +22,7 @@ from dashboard.selectors.source_states import describe, state_of
 from dashboard.selectors.tier_states import UNKNOWN
 from dashboard.services.source_trial import Trial, try_source
 from dashboard.services.sources import start_over
+from dashboard.services.totals import remove_source
 from dashboard.sources.adapter import HIT_TIERS
 from dashboard.zone import in_words
 
@@ -131,6 +132,13 @@ class SourceAdmin(admin.ModelAdmin[Source]):
         """The embedded engines' source is part of the product, and its series with it."""
         is_embedded = obj is not None and obj.kind == Source.Kind.EMBEDDED
         return not is_embedded and super().has_delete_permission(request, obj)
+
+    def delete_model(self, request: HttpRequest, obj: Source) -> None:
+        remove_source(obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Source]) -> None:
+        for source in queryset:
+            remove_source(source)
 
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest

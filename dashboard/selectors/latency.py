@@ -5,11 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from django.db.models import QuerySet
-
 from dashboard.models import Series
 from dashboard.selectors.period import Period
-from dashboard.selectors.store import Metric, series_of, sums
+from dashboard.selectors.store import Counters, Metric, counters_of, sums
 
 NONE_READ = "none"
 Histogram = Mapping[float, int]  # upper bound in seconds → requests that fell into it (not cumulative)
@@ -17,7 +15,7 @@ Histogram = Mapping[float, int]  # upper bound in seconds → requests that fell
 
 def ttft_series(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
     """{"starts", "tiers": {tier or "none": {"p50", "p95", "count"}}}: seconds, None where no request was answered."""
-    series = series_of((Metric.TTFT,), engine=engine, model_name=model_name)
+    series = counters_of((Metric.TTFT,), engine=engine, model_name=model_name)
     told = {tier or NONE_READ: steps for tier, steps in histograms(series, period, known_bounds()).items()}
     return {"starts": period.starts, "tiers": {tier: quantiles(told[tier]) for tier in sorted(told)}}
 
@@ -28,7 +26,7 @@ def known_bounds() -> list[float]:
     return sorted(map(float, details))
 
 
-def histograms(series: QuerySet[Series], period: Period, bounds: Iterable[float]) -> dict[str, list[Histogram]]:
+def histograms(series: Counters, period: Period, bounds: Iterable[float]) -> dict[str, list[Histogram]]:
     """One histogram a step for each tier that the series name; where there is any, every bound is in it."""
     empty = dict.fromkeys(bounds, 0)
     found: dict[str, dict[int, dict[float, int]]] = defaultdict(lambda: defaultdict(empty.copy))

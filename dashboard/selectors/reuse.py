@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 
 from dashboard.models import Series
 from dashboard.selectors.period import Period
-from dashboard.selectors.store import Metric, grouped, series_of, totals_of
+from dashboard.selectors.store import Metric, counters_of, grouped, series_of, totals_of
 from dashboard.tenants import COMMON, OTHER
 
 NEVER = "+Inf"
@@ -33,7 +33,7 @@ class ReuseCurve:
 
 def reuse_curve(period: Period, *, engine: str | None = None, model_name: str | None = None) -> ReuseCurve:
     """Engines add up as if each had a cache of the size that is asked for. Without any traffic all counts are 0."""
-    series = series_of((Metric.REUSE_TOKENS,), engine=engine, model_name=model_name)
+    series = counters_of((Metric.REUSE_TOKENS,), engine=engine, model_name=model_name)
     found = {detail: tokens for (detail,), tokens in totals_of(series, period, "detail").items()}
     bounds = known_bounds() if found else ()
     return ReuseCurve(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dashboard.selectors.metric_facts import METRIC_FACTS
 from dashboard.selectors.period import Period
-from dashboard.selectors.store import Metric, Names, grouped, names_of, series_of
+from dashboard.selectors.store import Counters, Metric, Names, Sums, counters_of, grouped, names_of, series_of, sums
 
 COLUMNS = ("engine", "model_name", "cache_tier", "detail")
 _OBSERVED_BY = ("engine", "model_name")
@@ -42,7 +42,8 @@ class Values:
 
 def series_values(wanted: Wanted, period: Period) -> list[Values]:
     """Sorted by names. Raises TooMuchError."""
-    names = _names(wanted)
+    series = _series(wanted)
+    names = names_of(series, *wanted.by)
     keys = sorted(set(names.values()))
     num_steps = (period.end - period.start) // period.step_seconds
     if len(keys) * num_steps > MAX_VALUES:
@@ -58,17 +59,24 @@ def series_values(wanted: Wanted, period: Period) -> list[Values]:
             )
         found = _means(names, period)
         return [_filled(wanted, key, found[key], found[key], num_steps) for key in keys]
-    found, seen = _sums(names, period), _observed(wanted, period)
+    found, seen = sums(series, period, *wanted.by), _observed(wanted, period)
     return [_filled(wanted, key, found[key], seen[_seen_by(wanted, key)], num_steps) for key in keys]
 
 
-def _names(wanted: Wanted) -> dict[int, Names]:
-    series = series_of((wanted.metric,), engine=wanted.engine, model_name=wanted.model_name)
+def _series(wanted: Wanted) -> Counters:
+    series = _told(wanted, wanted.metric)
     if wanted.tier is not None:
         series = series.filter(cache_tier=wanted.tier)
     if wanted.detail is not None:
         series = series.filter(detail=wanted.detail)
-    return names_of(series, *wanted.by)
+    return series
+
+
+def _told(wanted: Wanted, metric: str) -> Counters:
+    """Where engines are not told apart, their totals; gauges have none."""
+    are_apart = "engine" in wanted.by or METRIC_FACTS[metric].is_gauge
+    choose = series_of if are_apart else counters_of
+    return choose((metric,), engine=wanted.engine, model_name=wanted.model_name)
 
 
 def _filled(wanted: Wanted, key: Names, found: Slots, seen: Collection[int], num_steps: int) -> Values:
@@ -76,17 +84,7 @@ def _filled(wanted: Wanted, key: Names, found: Slots, seen: Collection[int], num
     return Values(dict(zip(wanted.by, key, strict=True)), values)
 
 
-def _sums(names: Mapping[int, Names], period: Period) -> dict[Names, Slots]:
-    """Σ value by names and step, added up in the database."""
-    numbers = {key: number for number, key in enumerate(sorted(set(names.values())))}
-    keys = list(numbers)
-    found: dict[Names, dict[int, int]] = defaultdict(dict)
-    for slot, part, value, _ in grouped({pk: numbers[key] for pk, key in names.items()}, period):
-        found[keys[part]][slot] = value
-    return defaultdict(dict, found)
-
-
-def _means(names: Mapping[int, Names], period: Period) -> dict[Names, Slots]:
+def _means(names: Mapping[int, Names], period: Period) -> dict[Names, dict[int, int]]:
     """Engines add up: each one's mean over the step, to the whole, then their sum (as selectors/residency.py)."""
     found: dict[Names, dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for slot, pk, value, num_samples in grouped({pk: pk for pk in names}, period):
@@ -94,10 +92,9 @@ def _means(names: Mapping[int, Names], period: Period) -> dict[Names, Slots]:
     return defaultdict(dict, found)
 
 
-def _observed(wanted: Wanted, period: Period) -> dict[Names, Slots]:
+def _observed(wanted: Wanted, period: Period) -> Sums:
     """The steps in which any of the engines that are summed was looked at."""
-    scrapes = series_of((Metric.SCRAPES,), engine=wanted.engine, model_name=wanted.model_name)
-    return _sums(names_of(scrapes, *(column for column in wanted.by if column in _OBSERVED_BY)), period)
+    return sums(_told(wanted, Metric.SCRAPES), period, *(column for column in wanted.by if column in _OBSERVED_BY))
 
 
 def _seen_by(wanted: Wanted, key: Names) -> Names:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from dashboard.models import Bucket
+from dashboard.models import Bucket, Series, TotalBucket, TotalSeries
 from dashboard.selectors.period import Period
 
 # Written out: of some hundred ids the ORM looks at each one again for each piece, a third of a page's time.
 _SQL = """
-SELECT series_id, SUM(value) FROM dashboard_bucket
+SELECT series_id, SUM(value) FROM {table}
 WHERE series_id IN ({ids}) AND resolution = %s AND start_at >= %s AND start_at < %s GROUP BY series_id
 """
 
@@ -48,12 +48,21 @@ def _cut(start: int, end: int, resolutions: list[int]) -> Iterator[Piece]:
         yield from _cut(start, end, finer)
 
 
-def span_sums(series_ids: Collection[int], period: Period) -> dict[int, int]:
-    """Series id → Σ value over the period; series that did not move are left out."""
+Counted = type[Series] | type[TotalSeries]
+
+
+def buckets_of(counted: Counted) -> type[Bucket] | type[TotalBucket]:
+    return Bucket if counted is Series else TotalBucket
+
+
+def span_sums(series_ids: Collection[int], period: Period, of: Counted = Series) -> dict[int, int]:
+    """Series id, or that of a total → Σ value over the period; series that did not move are left out."""
     found: dict[int, int] = defaultdict(int)
     if not series_ids:
         return found
-    query = _SQL.format(ids=", ".join(str(int(series_id)) for series_id in series_ids))
+    query = _SQL.format(
+        ids=", ".join(str(int(series_id)) for series_id in series_ids), table=buckets_of(of)._meta.db_table
+    )
     with connection.cursor() as cursor:
         for piece in pieces(period):
             cursor.execute(query, [piece.resolution, piece.start, piece.end])

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import QuerySet
-
 from dashboard.models import ApiKey, Series
 from dashboard.selectors.period import Period
-from dashboard.selectors.store import Metric, Names, Sums, grouped, names_of, series_of, totals_of
+from dashboard.selectors.store import Counters, Metric, Names, Sums, counters_of, grouped, names_of, totals_of
 from dashboard.tenants import COMMON, OTHER
 
 METRICS = (Metric.TENANT_PROMPT_TOKENS, Metric.TENANT_COMPUTED_TOKENS, Metric.TENANT_HIT_TOKENS)
@@ -35,7 +33,7 @@ class TenantTotals:
 def all_tenants() -> list[str]:
     """Every tenant that has a key or was ever counted by name, sorted, after the common pool; empty without any."""
     with_keys = ApiKey.objects.exclude(tenant="").values_list("tenant", flat=True)
-    counted = series_of((Metric.TENANT_PROMPT_TOKENS,), engine=None, model_name=None).values_list("detail", flat=True)
+    counted = counters_of((Metric.TENANT_PROMPT_TOKENS,), engine=None, model_name=None).values_list("detail", flat=True)
     named = {*with_keys, *counted} - {COMMON, OTHER, ""}
     return [COMMON, *sorted(named)] if named else []
 
@@ -49,7 +47,7 @@ def counted_tenants(engine: str) -> list[str]:
 
 def tenant_totals(period: Period, *, engine: str | None = None, model_name: str | None = None) -> list[TenantTotals]:
     """Tenants that asked for anything, the most tokens first; the rest that is not counted by name comes last."""
-    series = series_of(METRICS, engine=engine, model_name=model_name)
+    series = counters_of(METRICS, engine=engine, model_name=model_name)
     found: dict[str, TenantTotals] = {}
     for (metric, tier, tenant), tokens in totals_of(series, period, "metric", "cache_tier", "detail").items():
         _book(found.setdefault(tenant, TenantTotals(tenant)), metric, tier, tokens)
@@ -71,7 +69,7 @@ def tenant_series(period: Period, *, engine: str | None = None, model_name: str 
     The MOST_DRAWN tenants with the most tokens by name, sorted, then the rest as `other`, if it has any. Long periods
     come in whole hours or days: 132 series of three engines are 190,000 rows a day in minutes.
     """
-    told = series_of((Metric.SCRAPES, *_DRAWN), engine=engine, model_name=model_name)
+    told = counters_of((Metric.SCRAPES, *_DRAWN), engine=engine, model_name=model_name)
     names = _most(totals_of(told.filter(metric=Metric.TENANT_PROMPT_TOKENS), period, "detail"))
     steps = _coarse(period)
     found = _sums(told, names, steps)
@@ -90,7 +88,7 @@ def _most(prompt_tokens: Mapping[Names, int]) -> set[str]:
     return drawn if len(by_tokens) == len(drawn) else drawn | {OTHER}
 
 
-def _sums(told: QuerySet[Series], names: set[str], steps: Period) -> Sums:
+def _sums(told: Counters, names: set[str], steps: Period) -> Sums:
     """(metric, tenant or `other`) → Σ value a step; added up in the database, a part for each line that is drawn."""
     keys = {
         pk: (metric, tenant if tenant in names else OTHER)
@@ -99,7 +97,7 @@ def _sums(told: QuerySet[Series], names: set[str], steps: Period) -> Sums:
     numbers = {key: number for number, key in enumerate(sorted(set(keys.values())))}
     found: Sums = defaultdict(dict)
     parts = list(numbers)
-    for slot, part, value, _ in grouped({pk: numbers[key] for pk, key in keys.items()}, steps):
+    for slot, part, value, _ in grouped({pk: numbers[key] for pk, key in keys.items()}, steps, told.model):
         found[parts[part]][slot] = value
     return found
 

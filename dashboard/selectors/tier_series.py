@@ -6,12 +6,9 @@ None where nothing was observed. A tier that no engine tells of is left out.
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from django.db.models import QuerySet
-
-from dashboard.models import Series
 from dashboard.selectors.latency import histograms, quantiles
 from dashboard.selectors.period import Period
-from dashboard.selectors.store import Metric, in_tier_order, series_of, sums
+from dashboard.selectors.store import Counters, Metric, counters_of, in_tier_order, sums
 
 Values = list[int | None]
 _HOUR, _DAY = 3_600, 86_400
@@ -20,7 +17,7 @@ _HOUR, _DAY = 3_600, 86_400
 def copied_bytes_series(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
     """{"starts", "tiers": {tier: {"loaded", "stored"}}}: bytes a step."""
     names = {Metric.LOADED_BYTES: "loaded", Metric.STORED_BYTES: "stored"}
-    series = series_of((Metric.SCRAPES, *names), engine=engine, model_name=model_name)
+    series = counters_of((Metric.SCRAPES, *names), engine=engine, model_name=model_name)
     found = sums(series, period, "metric", "cache_tier")
     steps = _Steps(period, found.get((Metric.SCRAPES, ""), {}))
     tiers = _told(series, names)
@@ -35,7 +32,7 @@ def copied_bytes_series(period: Period, *, engine: str | None = None, model_name
 
 def failures_series(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
     """{"starts", "tiers": {tier: {"load", "store"}}}: copies that failed, a step."""
-    series = series_of((Metric.SCRAPES, Metric.TIER_ERRORS), engine=engine, model_name=model_name)
+    series = counters_of((Metric.SCRAPES, Metric.TIER_ERRORS), engine=engine, model_name=model_name)
     found = sums(series, period, "cache_tier", "detail")
     steps = _Steps(period, found.get(("", ""), {}))
     return {
@@ -49,7 +46,7 @@ def failures_series(period: Period, *, engine: str | None = None, model_name: st
 
 def skipped_series(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
     """{"starts", "tiers": {tier: tokens}}: computed although the tier had them, because that was cheaper, a step."""
-    series = series_of((Metric.SCRAPES, Metric.SKIPPED_TOKENS), engine=engine, model_name=model_name)
+    series = counters_of((Metric.SCRAPES, Metric.SKIPPED_TOKENS), engine=engine, model_name=model_name)
     found = sums(series, period, "cache_tier")
     steps = _Steps(period, found.get(("",), {}))
     tiers = _told(series, (Metric.SKIPPED_TOKENS,))
@@ -63,7 +60,7 @@ def load_times_series(period: Period, *, engine: str | None = None, model_name: 
     100,000 rows.
     """
     steps = period.in_steps_of(_DAY) if _HOUR < period.step_seconds < _DAY else period
-    series = series_of((Metric.LOAD_TIMES,), engine=engine, model_name=model_name)
+    series = counters_of((Metric.LOAD_TIMES,), engine=engine, model_name=model_name)
     found = histograms(series, steps, {float(text) for text in series.values_list("detail", flat=True)})
     return {
         "starts": steps.starts,
@@ -82,5 +79,5 @@ class _Steps:
         return [amounts.get(slot, 0) if is_seen else None for slot, is_seen in enumerate(self._observed)]
 
 
-def _told(series: QuerySet[Series], metrics: Collection[str]) -> list[str]:
+def _told(series: Counters, metrics: Collection[str]) -> list[str]:
     return in_tier_order(set(series.filter(metric__in=metrics).values_list("cache_tier", flat=True)))

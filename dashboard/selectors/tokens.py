@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dashboard.selectors.period import Period
-from dashboard.selectors.store import Metric, in_tier_order, series_of, sums
+from dashboard.selectors.store import Metric, counters_of, in_tier_order, sums
 
 Values = list[int | None]
 Rates = list[float | None]
@@ -16,7 +16,7 @@ _METRICS = (Metric.SCRAPES, Metric.PROMPT_TOKENS, Metric.COMPUTED_TOKENS, Metric
 
 def token_series(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
     """{"starts", "prompt", "computed", "hit": {tier: tokens}}: tokens a step, None where nothing was observed."""
-    found = sums(series_of(_METRICS, engine=engine, model_name=model_name), period, "metric", "cache_tier")
+    found = sums(counters_of(_METRICS, engine=engine, model_name=model_name), period, "metric", "cache_tier")
     observed = found.get((Metric.SCRAPES, ""), {})
     starts = period.starts
 

@@ -7,7 +7,7 @@ from typing import Any
 from dashboard.selectors.latency import known_bounds, quantile
 from dashboard.selectors.period import Period
 from dashboard.selectors.spans import span_sums
-from dashboard.selectors.store import Metric, in_tier_order, names_of, series_of
+from dashboard.selectors.store import Metric, counters_of, in_tier_order, names_of
 
 _COUNTS = (Metric.PROMPT_TOKENS, Metric.COMPUTED_TOKENS, Metric.GENERATED_TOKENS, Metric.REQUESTS, Metric.PREEMPTIONS)
 
@@ -52,10 +52,10 @@ def _totals(period: Period, engine: str | None, model_name: str | None) -> dict[
 
 def _read(period: Period, engine: str | None, model_name: str | None) -> _Sums:
     metrics = (*_COUNTS, Metric.SCRAPES, Metric.HIT_TOKENS, Metric.TTFT)
-    series = series_of(metrics, engine=engine, model_name=model_name)
+    series = counters_of(metrics, engine=engine, model_name=model_name)
     names = names_of(series, "metric", "cache_tier", "detail")
     found = _Sums(told={metric for metric, *_ in names.values()})
-    for series_id, total in span_sums(names, period).items():
+    for series_id, total in span_sums(names, period, series.model).items():
         _sort_out(found, *names[series_id], total=total)
     return found
 

@@ -7,11 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from django.db import connection
-
 from dashboard.models import Bucket
-
-_BATCH = 200  # rows a statement: SQLite takes 32,766 variables, PostgreSQL 65,535
+from dashboard.services.rows import execute_integers
+from dashboard.services.totals import totals_of
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,15 @@ class Amount:
 
 
 Place = tuple[int, int, int]  # series_id, resolution, start_at
-Sums = Mapping[Place, tuple[int, int]]  # place → Σ value, Σ num_samples
+ByPlace = Mapping[Place, tuple[int, int]]  # place → Σ value, Σ num_samples
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What is to be added to series, and to the totals that these belong to."""
+
+    buckets: ByPlace
+    totals: ByPlace
 
 
 def sums_by_place(amounts: Iterable[Amount], oldest: Mapping[int, int] | None = None) -> Sums:
@@ -39,7 +45,20 @@ def sums_by_place(amounts: Iterable[Amount], oldest: Mapping[int, int] | None = 
             place = (amount.series_id, resolution, amount.at - amount.at % resolution)
             value, num_samples = sums[place]
             sums[place] = (value + amount.value, num_samples + amount.num_samples)
-    return {place: sum_ for place, sum_ in sums.items() if place[2] >= oldest[place[1]]} if oldest else sums
+    return with_totals(
+        {place: sum_ for place, sum_ in sums.items() if place[2] >= oldest[place[1]]} if oldest else sums
+    )
+
+
+def with_totals(buckets: ByPlace) -> Sums:
+    of = totals_of({series_id for series_id, _, _ in buckets})
+    totals: dict[Place, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for (series_id, resolution, start_at), (more, more_samples) in buckets.items():
+        if (total_id := of.get(series_id)) is not None:
+            place = (total_id, resolution, start_at)
+            value, num_samples = totals[place]
+            totals[place] = (value + more, num_samples + more_samples)
+    return Sums(buckets, totals)
 
 
 def add_amounts(amounts: Iterable[Amount], oldest: Mapping[int, int] | None = None) -> None:
@@ -48,18 +67,17 @@ def add_amounts(amounts: Iterable[Amount], oldest: Mapping[int, int] | None = No
 
 
 def add_sums(sums: Sums) -> None:
-    """One upsert for all of them. Must run inside a transaction."""
-    places = sorted(sums.items())
-    with connection.cursor() as cursor:
-        for start in range(0, len(places), _BATCH):
-            rows = places[start : start + _BATCH]
-            values = ", ".join(["(%s, %s, %s, %s, %s)"] * len(rows))
-            cursor.execute(_ADD.format(values=values), [number for place, amount in rows for number in place + amount])
+    """One upsert for all of them, in one order: two that meet wait and never block each other for good.
+
+    Totals come last, since everybody writes them. Must run inside a transaction.
+    """
+    for table, buckets in (("dashboard_bucket", sums.buckets), ("dashboard_totalbucket", sums.totals)):
+        execute_integers(_ADD.replace("{table}", table), [place + sum_ for place, sum_ in sorted(buckets.items())])
 
 
 # SQLite and PostgreSQL both speak this; reading first what is there took half the time of a recording.
 _ADD = """
-INSERT INTO dashboard_bucket (series_id, resolution, start_at, value, num_samples) VALUES {values}
+INSERT INTO {table} (series_id, resolution, start_at, value, num_samples) {rows}
 ON CONFLICT (series_id, resolution, start_at) DO UPDATE SET
-value = dashboard_bucket.value + excluded.value, num_samples = dashboard_bucket.num_samples + excluded.num_samples
+value = {table}.value + excluded.value, num_samples = {table}.num_samples + excluded.num_samples
 """

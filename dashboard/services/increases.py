@@ -1,10 +1,9 @@
-"""How much a counter grew since it was last seen, and the state that this is measured from. Knows no buckets."""
+"""How much a counter grew since it was last seen, and which series a reading touches. Knows no buckets, no states."""
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
-from dashboard.models import CounterState, EngineRun, Series, Source
+from dashboard.models import Series, Source
+from dashboard.services import totals
 from dashboard.sources.adapter import Key
 from dashboard.sources.reading import Reading
 from dashboard.sources.rules import Metric
@@ -20,58 +19,6 @@ def increase(previous: int | None, value: int, *, is_baseline: bool) -> int:
     if previous is None:
         return 0 if is_baseline else value
     return value - previous if value >= previous else value
-
-
-@dataclass(frozen=True)
-class Counters:
-    """The increases of one reading, by key; derived computed tokens included."""
-
-    increases: Mapping[Key, int]
-    series_ids: Mapping[Key, int]
-
-
-def take_increases(source: Source, run: EngineRun, reading: Reading, *, is_first: bool) -> Counters:
-    """Stores the new values and returns what they grew by. Must run inside the recording's transaction."""
-    ids = series_ids(source, reading)
-    states = dict(CounterState.objects.filter(run=run).values_list("series_id", "value"))
-    is_baseline = is_first and not reading.starts_from_zero
-    renamed = _renamed(run, reading, ids, states)
-    before = states | {new: states[old] for new, old in renamed.items()}
-    grown = {
-        key: increase(before.get(ids[key]), value, is_baseline=is_baseline) for key, value in reading.counters.items()
-    }
-    CounterState.objects.filter(run=run, series_id__in=renamed.values()).delete()  # the old name may come back
-    _store_states(run, {ids[key]: value for key, value in reading.counters.items()}, states)
-    return Counters(with_derived(reading, grown), ids)
-
-
-def _renamed(run: EngineRun, reading: Reading, ids: Mapping[Key, int], states: Mapping[int, int]) -> dict[int, int]:
-    """New series id → old, of counters that only have a new model name.
-
-    A model that is served under another name keeps its counters: one that comes, not smaller than the one of its kind
-    that is gone, goes on from there. Its whole value would otherwise be counted a second time.
-    """
-    new = [key for key in reading.counters if ids[key] not in states]
-    gone = states.keys() - {ids[key] for key in reading.counters}
-    if not (new and gone):
-        return {}
-    went: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for pk, _, *kind in Series.objects.filter(pk__in=gone, engine=run.engine).values_list("pk", *_COLUMNS):
-        went[tuple(kind)].append(pk)
-    come = Counter(_columns(key)[1:] for key in new)
-    pairs = {key: went[kind] for key in new if come[kind := _columns(key)[1:]] == len(went.get(kind, ())) == 1}
-    return {ids[key]: old for key, (old,) in pairs.items() if reading.counters[key] >= states[old]}
-
-
-def _store_states(run: EngineRun, values: Mapping[int, int], states: Mapping[int, int]) -> None:
-    changed = [
-        CounterState(run=run, series_id=series_id, value=value)
-        for series_id, value in sorted(values.items())
-        if states.get(series_id) != value
-    ]
-    CounterState.objects.bulk_create(
-        changed, batch_size=_BATCH, update_conflicts=True, update_fields=["value"], unique_fields=["run", "series"]
-    )
 
 
 def with_derived(reading: Reading, grown: Mapping[Key, int]) -> dict[Key, int]:
@@ -103,29 +50,40 @@ def observed_keys(reading: Reading) -> list[Key]:
     return [Key(reading.engine, name, Metric.SCRAPES.value) for name in sorted(models)]
 
 
+def wanted_keys(reading: Reading) -> set[Key]:
+    """Of every series that this reading touches."""
+    derived = {derived_key(key) for key in reading.counters if key.metric == Metric.PROMPT_TOKENS}
+    return {*reading.counters, *reading.gauges, *observed_keys(reading)} | derived
+
+
 def series_ids(source: Source, reading: Reading) -> dict[Key, int]:
     """The id of every series this reading touches, by the reading's own keys; missing series are created."""
-    wanted = {*reading.counters, *reading.gauges, *observed_keys(reading)}
-    wanted |= {derived_key(key) for key in reading.counters if key.metric == Metric.PROMPT_TOKENS}
+    wanted = wanted_keys(reading)
     known = _known_series(source, reading.engine)
-    missing = {_columns(key) for key in wanted} - known.keys()
+    missing = {columns_of(key) for key in wanted} - known.keys()
     if missing:
-        Series.objects.bulk_create(
-            (Series(source=source, engine=reading.engine, **dict(zip(_COLUMNS, row, strict=True))) for row in missing),
-            batch_size=_BATCH,
-            ignore_conflicts=True,
-        )
+        create_series((source.pk, reading.engine, columns) for columns in missing)
         known = _known_series(source, reading.engine)
-    return {key: known[_columns(key)] for key in wanted}
+    return {key: known[columns_of(key)] for key in wanted}
 
 
-_COLUMNS = ("model_name", "metric", "cache_tier", "detail")
+Columns = tuple[str, ...]
+COLUMNS = ("model_name", "metric", "cache_tier", "detail")
 
 
-def _columns(key: Key) -> tuple[str, ...]:
+def columns_of(key: Key) -> Columns:
     return (key.model_name, key.metric, key.cache_tier, key.detail)
 
 
-def _known_series(source: Source, engine: str) -> dict[tuple[str, ...], int]:
-    rows = Series.objects.filter(source=source, engine=engine).values_list("pk", *_COLUMNS)
+def create_series(places: Iterable[tuple[int, str, Columns]]) -> None:
+    """By source, engine and columns; those that are there already stay."""
+    new = (
+        Series(source_id=source_id, engine=engine, **dict(zip(COLUMNS, columns, strict=True)))
+        for source_id, engine, columns in sorted(places)
+    )
+    Series.objects.bulk_create(totals.assign(new), batch_size=_BATCH, ignore_conflicts=True)
+
+
+def _known_series(source: Source, engine: str) -> dict[Columns, int]:
+    rows = Series.objects.filter(source=source, engine=engine).values_list("pk", *COLUMNS)
     return {tuple(columns): pk for pk, *columns in rows}

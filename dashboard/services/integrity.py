@@ -1,4 +1,6 @@
-"""Verifies the store: every resolution says the same about every stretch of time that it keeps whole."""
+"""Verifies the store: every resolution says the same about every stretch of time that it keeps whole, and totals say
+what the engines' series come to.
+"""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -6,7 +8,7 @@ from itertools import pairwise
 
 from django.db.models import F, Min, Sum
 
-from dashboard.models import Bucket
+from dashboard.models import Bucket, TotalBucket
 from dashboard.selectors.kept import oldest_starts, retention
 
 _SHOWN = 5
@@ -19,6 +21,13 @@ def check(*, now: datetime) -> None:
     for fine, coarse in pairwise(Bucket.Resolution.values):
         wrong = list(_differences(fine, coarse, max(kept[fine], _first_day(fine))))
         assert not wrong, f"{len(wrong)} buckets of {coarse} s differ from their {fine} s buckets: {wrong[:_SHOWN]}"
+    wrong_totals = _sums(Bucket, "series__total") ^ _sums(TotalBucket, "series")
+    assert not wrong_totals, f"Totals are not what engines' buckets come to: {sorted(wrong_totals)[:_SHOWN]}"
+
+
+def _sums(buckets: type[Bucket] | type[TotalBucket], total: str) -> set[tuple[int, ...]]:
+    rows = buckets._default_manager.exclude(**{total: None}).values_list(total, "resolution", "start_at")
+    return set(rows.annotate(Sum("value"), Sum("num_samples")))
 
 
 def _differences(fine: int, coarse: int, oldest: int) -> Iterable[tuple[int, int]]:

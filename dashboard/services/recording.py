@@ -1,26 +1,26 @@
-"""Records what sources say: claims a source, reads it, and books the increases into buckets, all or nothing.
+"""Records what sources say: claims sources, reads them, and books the increases into buckets, all or nothing.
 
-One look at a source is one transaction: counter states and buckets change together, so a crash at any point neither
-loses nor doubles a token. Knows nothing about retention or charts.
+What one look at a source brings is booked in one transaction, often with what looks at others bring: counter states and
+buckets change together, so a crash at any point neither loses nor doubles a token. Knows nothing about retention.
 """
 
 import time
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import redis
-from django.db import transaction
-from django.db.models import Q, Value
-from django.db.models.functions import Coalesce
+from django.db import DatabaseError, transaction
+from django.db import connection as db
+from django.db.models import Q
 
 from dashboard import valkey
-from dashboard.models import EngineRun, Source
+from dashboard.models import Source
 from dashboard.services import claims
-from dashboard.services.buckets import Amount, add_amounts
-from dashboard.services.increases import observed_keys, take_increases
+from dashboard.services.ledger import ChangedError, Ledger
+from dashboard.services.rows import execute_values
 from dashboard.services.sources import target_of
 from dashboard.sources.adapter import Adapted
 from dashboard.sources.detection import read
@@ -52,10 +52,13 @@ _IS_READ = Q(is_enabled=True, gone_at=None) & ~Q(kind=Source.Kind.REPLAY)
 
 def claim(source_id: int, now: datetime) -> Source | None:
     """The source, if this caller is the one that scrapes it now; None where it is not due or another was first."""
-    source = Source.objects.filter(_IS_READ, pk=source_id).select_related("mapping", "discovery").first()
-    if source is None or not claims.is_due(source.due_at, source.interval_seconds, now):
-        return None
-    return source if claims.claim(source, now) else None
+    return next(iter(claim_many([source_id], now)), None)
+
+
+def claim_many(source_ids: Iterable[int], now: datetime) -> list[Source]:
+    """Those of the sources that this caller is the one to scrape now."""
+    rows = Source.objects.filter(_IS_READ, pk__in=list(source_ids)).select_related("mapping", "discovery")
+    return claims.claim_many(rows, lambda source: source.interval_seconds, now)
 
 
 def record(source_id: int, *, now: datetime, connection: redis.Redis, fetch_text: Fetch = fetch_target) -> bool:
@@ -64,8 +67,9 @@ def record(source_id: int, *, now: datetime, connection: redis.Redis, fetch_text
     if source is None:
         return False
     if source.kind == Source.Kind.EMBEDDED:
-        return _book_look(source, _look_at_embedded(source, connection, now))
-    return _book_look(source, _look(target_of(source), source.name, connection, fetch_text, lambda: now))
+        return bool(book_looks([(source, _look_at_embedded(source, connection, now))]))
+    look = _look(target_of(source), source.name, connection, fetch_text, lambda: now)
+    return bool(book_looks([(source, look)]))
 
 
 def record_many(
@@ -75,21 +79,26 @@ def record_many(
     connection: redis.Redis,
     fetch_text: Fetch = fetch_target,
 ) -> list[int]:
-    """Scrapes watched sources side by side and books each as it comes; which were booked.
+    """Scrapes watched sources side by side and books them as they come; which were booked.
 
     Only fetching and reading run in threads: one silent engine costs the others nothing, and the database one writer.
+    What has come while others were booked is booked together.
     """
-    claimed = [source for source_id in source_ids if (source := claim(source_id, clock()))]
     with ThreadPoolExecutor(MAX_FETCHES) as pool:
         looks = {
             pool.submit(_look, target_of(source), source.name, connection, fetch_text, clock): source
-            for source in claimed
+            for source in claim_many(source_ids, clock())
         }
-        return [looks[look].pk for look in as_completed(looks) if _book_look(looks[look], look.result())]
+        booked: list[int] = []
+        waited_for = set(looks)
+        while waited_for:
+            come, waited_for = wait(waited_for, return_when=FIRST_COMPLETED)
+            booked += book_looks([(looks[look], look.result()) for look in come])
+        return booked
 
 
 @dataclass(frozen=True)
-class _Look:
+class Look:
     """What came of looking at a source at one moment; `error` says why nothing did."""
 
     at: datetime
@@ -99,17 +108,15 @@ class _Look:
     error: str = ""
 
 
-def _look(
-    target: Target, name: str, connection: redis.Redis, fetch_text: Fetch, clock: Callable[[], datetime]
-) -> _Look:
+def _look(target: Target, name: str, connection: redis.Redis, fetch_text: Fetch, clock: Callable[[], datetime]) -> Look:
     began = time.monotonic()
     try:
         adapted = read_watched(target, connection, fetch_text, clock())
     except (ScrapeError, ExpositionError, redis.RedisError) as error:
-        return _Look(clock(), time.monotonic() - began, error=str(error) or type(error).__name__)
+        return Look(clock(), time.monotonic() - began, error=str(error) or type(error).__name__)
     at = clock()
     found = readings(adapted, at=adapted.at or at, prefix=name, is_dated=adapted.at is not None)
-    return _Look(at, time.monotonic() - began, tuple(found), tuple(_remarks(adapted)))
+    return Look(at, time.monotonic() - began, tuple(found), tuple(_remarks(adapted)))
 
 
 def _remarks(adapted: Adapted) -> Iterable[str]:
@@ -118,26 +125,84 @@ def _remarks(adapted: Adapted) -> Iterable[str]:
         yield "The engine tells no prompt or cache counters yet."
 
 
-def _look_at_embedded(source: Source, connection: redis.Redis, now: datetime) -> _Look:
+def _look_at_embedded(source: Source, connection: redis.Redis, now: datetime) -> Look:
     began = time.monotonic()
     try:
         found, problems = _read_embedded(source, connection, now)
     except redis.RedisError as error:
-        return _Look(now, time.monotonic() - began, error=str(error) or type(error).__name__)
-    return _Look(now, time.monotonic() - began, tuple(found), tuple(problems))
+        return Look(now, time.monotonic() - began, error=str(error) or type(error).__name__)
+    return Look(now, time.monotonic() - began, tuple(found), tuple(problems))
 
 
-def _book_look(source: Source, look: _Look) -> bool:
-    """Ends the claim and books what was read, in one transaction; False where nothing was booked."""
-    if look.error:
-        _finish(source, look, error=look.error)
-        return False
+Seen = tuple[Source, Look]
+
+
+def book_looks(seen: Sequence[Seen]) -> list[int]:
+    """Ends the claims and books what was read, all in one transaction; which sources were booked.
+
+    Where that cannot be, for one of them changed meanwhile or has what no column holds, each is booked by itself.
+    """
+    for source, look in seen:
+        if look.error:
+            _finish(source, look, error=look.error)
+    good = [(source, look) for source, look in seen if not look.error]
+    try:
+        return _book_together(good)
+    except (ChangedError, DatabaseError):
+        if len(good) == 1:
+            return _book_alone(*good[0])
+    errors: list[DatabaseError] = []
+    booked: list[int] = []
+    for each in good:
+        try:
+            booked += _book_alone(*each)
+        except DatabaseError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return booked
+
+
+def _book_alone(source: Source, look: Look) -> list[int]:
+    try:
+        return _book_together([(source, look)])
+    except ChangedError:
+        return []  # the claim ran out and another worker scraped since: what was read here is older than that
+
+
+def _book_together(seen: Sequence[Seen]) -> list[int]:
+    """Raises ChangedError where a claim or a run is not as it was: nothing is booked then."""
+    if not seen:
+        return []
+    ledger = Ledger([(source, reading) for source, look in seen for reading in look.found])
+    if missing := ledger.missing():
+        with transaction.atomic():
+            _hold(seen)
+            ledger.create(missing)
+    ledger.take()
     with transaction.atomic():
-        if not _finish(source, look, error="\n".join(look.problems)):
-            return False  # the claim ran out and another worker scraped since: what was read here is older than that
-        for reading in look.found:
-            book(source, reading)
-    return True
+        _let_commit_be_late()
+        _hold(seen)
+        _finish_all(seen)
+        ledger.store()
+    return [source.pk for source, _ in seen]
+
+
+def _hold(seen: Sequence[Seen]) -> None:
+    """Locks the sources' rows. Raises ChangedError unless each is still claimed by us."""
+    claimed = {source.pk: source.due_at for source, _ in seen}
+    rows = Source.objects.select_for_update().filter(pk__in=list(claimed)).order_by("pk")
+    if dict(rows.values_list("pk", "due_at")) != claimed:
+        raise ChangedError
+
+
+def _let_commit_be_late() -> None:
+    """PostgreSQL need not wait for its disk. What a crash of it takes back is taken back as a whole, counters' states
+    with the buckets: the next reading brings it again.
+    """
+    if db.vendor == "postgresql":
+        with db.cursor() as cursor:
+            cursor.execute("SET LOCAL synchronous_commit TO OFF")
 
 
 def record_embedded_now(*, now: datetime, connection: redis.Redis) -> bool:
@@ -170,68 +235,47 @@ def _unread(source: Source, entries: Iterable[Published]) -> Iterable[Published]
     return (entry for entry in entries if entry.at > booked.get((entry.engine, entry.boot_id), _LONG_AGO))
 
 
-def book(source: Source, reading: Reading) -> bool:
-    """Adds one reading to the series; False for one that is not newer than what is booked of that run.
-
-    Must run inside a transaction that holds the source's row.
-    """
-    run, is_first = EngineRun.objects.select_for_update().get_or_create(
-        source=source, engine=reading.engine, boot_id=reading.boot_id, defaults={"read_at": reading.at}
-    )
-    if not is_first and reading.at <= run.read_at and reading.is_dated:
-        return (
-            False  # of what we read at our own time the order is that of the claims, also where the clock was set back
-        )
-    moment = _moment(reading, None if is_first else run.read_at, source.interval_seconds)
-    counters = take_increases(source, run, reading, is_first=is_first)
-    ids = counters.series_ids
-    add_amounts(
-        [
-            *(Amount(ids[key], moment, value) for key, value in counters.increases.items() if value),
-            *(Amount(ids[key], moment, value) for key, value in reading.gauges.items()),
-            *(Amount(ids[key], moment, 1) for key in observed_keys(reading)),
-        ]
-    )
-    run.read_at = reading.at
-    run.save(update_fields=["read_at"])
-    return True
-
-
-def _moment(reading: Reading, previous: datetime | None, interval_seconds: int) -> int:
-    """The second an increase is booked at: the middle of the interval that it was seen over.
-
-    Scrapes fall on multiples of the interval give or take a second; their middles never stray over a bucket's edge, so
-    no bucket gets two intervals and its neighbour none. After a gap it is near the end: when it was seen, not guessed.
-    """
-    interval = timedelta(seconds=interval_seconds)
-    is_later = previous is not None and reading.at > previous
-    seen_over = min(interval, reading.at - previous) if previous and is_later else interval
-    return int((reading.at - seen_over / 2).timestamp())
-
-
 def next_due(now: datetime, interval_seconds: int) -> datetime:
     """The next multiple of the interval on the wall clock, so that every source's scrapes line up with the buckets."""
     seconds = int(now.timestamp())
     return datetime.fromtimestamp(seconds - seconds % interval_seconds + interval_seconds, tz=UTC)
 
 
-def _finish(source: Source, look: _Look, *, error: str) -> bool:
-    """Ends the claim; False where it is no longer ours."""
-    ok = {
-        "first_ok_at": Coalesce("first_ok_at", Value(min((each.at for each in look.found), default=look.at))),
-        "last_ok_at": look.at,
-        "last_num_samples": total_samples(look.found),
-    }
-    told: dict[str, object] = {} if look.error else ok
-    return bool(
-        Source.objects.filter(pk=source.pk, due_at=source.due_at).update(
-            due_at=next_due(look.at, source.interval_seconds),
-            last_scraped_at=look.at,
-            last_duration_seconds=look.seconds,
-            last_error=error[:_ERROR_LENGTH],
-            **told,
-        )
+def _finish(source: Source, look: Look, *, error: str) -> None:
+    """Ends the claim of one that could not be read, unless it is no longer ours."""
+    Source.objects.filter(pk=source.pk, due_at=source.due_at).update(
+        due_at=next_due(look.at, source.interval_seconds),
+        last_scraped_at=look.at,
+        last_duration_seconds=look.seconds,
+        last_error=error[:_ERROR_LENGTH],
     )
+
+
+def _finish_all(seen: Sequence[Seen]) -> None:
+    """Ends the claims, which are ours."""
+    adapt = db.ops.adapt_datetimefield_value
+    rows = [
+        (
+            source.pk,
+            adapt(next_due(look.at, source.interval_seconds)),
+            adapt(look.at),
+            adapt(min((each.at for each in look.found), default=look.at)),
+            look.seconds,
+            "\n".join(look.problems)[:_ERROR_LENGTH],
+            total_samples(look.found),
+        )
+        for source, look in seen
+    ]
+    execute_values(_FINISH, rows)
+
+
+_FINISH = """
+WITH told(id, due_at, at, first_at, seconds, problems, num_samples) AS (VALUES {rows})
+UPDATE dashboard_source SET due_at = told.due_at, last_scraped_at = told.at, last_duration_seconds = told.seconds,
+first_ok_at = COALESCE(first_ok_at, told.first_at), last_ok_at = told.at, last_num_samples = told.num_samples,
+last_error = told.problems
+FROM told WHERE dashboard_source.id = told.id
+"""
 
 
 def publish_tick(connection: redis.Redis, source_id: int) -> None:

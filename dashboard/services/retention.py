@@ -10,8 +10,9 @@ from datetime import datetime, timedelta
 
 from django.db.models import F, Q, QuerySet
 
-from dashboard.models import Bucket, EngineRun, RequestLog, Retention, Series
+from dashboard.models import EngineRun, RequestLog, Retention, Series, TotalSeries
 from dashboard.selectors.kept import oldest_starts, retention
+from dashboard.selectors.spans import buckets_of
 
 BATCH_ROWS = 5_000
 # Runs that ended are published for an hour (valkey.FINAL_TTL_SECONDS): a week later nothing of them can come any more.
@@ -40,11 +41,13 @@ def expire(*, now: datetime) -> Expired:
 def _expire_buckets(oldest: Mapping[int, int]) -> int:
     """Series by series: the key finds a series' old buckets, no second index has to be kept for this."""
     num_deleted = 0
-    for series_id in Series.objects.values_list("pk", flat=True):
-        for resolution, start_at in oldest.items():
-            old = Bucket.objects.filter(series_id=series_id, resolution=resolution, start_at__lt=start_at)
-            while starts := list(old.order_by("start_at").values_list("start_at", flat=True)[:BATCH_ROWS]):
-                num_deleted += old.filter(start_at__lte=starts[-1]).delete()[0]
+    for counted in (Series, TotalSeries):
+        buckets = buckets_of(counted)._default_manager
+        for series_id in counted._default_manager.values_list("pk", flat=True):
+            for resolution, start_at in oldest.items():
+                old = buckets.filter(series_id=series_id, resolution=resolution, start_at__lt=start_at)
+                while starts := list(old.order_by("start_at").values_list("start_at", flat=True)[:BATCH_ROWS]):
+                    num_deleted += old.filter(start_at__lte=starts[-1]).delete()[0]
     return num_deleted
 
 

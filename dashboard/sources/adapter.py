@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from dashboard.models import CacheTier
+from dashboard.models import CacheTier, Series
 from dashboard.sources.exposition import MAX_PROBLEMS, Exposition, ExpositionError, Sample
 from dashboard.sources.rules import Adapter, Metric, Rule
 
@@ -24,12 +24,6 @@ _WORDS = {
     Metric.REUSE_GAPS.value: "seconds between two uses of a block",
 }
 HISTOGRAMS = frozenset(_WORDS)
-_GAUGES = frozenset(
-    (
-        *(Metric.RESIDENT_TOKENS, Metric.CAPACITY_TOKENS, Metric.USED_BYTES, Metric.CAPACITY_BYTES, Metric.UP),
-        Metric.REUSE_SAMPLE_PPM,
-    )
-)
 
 
 @dataclass(frozen=True, order=True)
@@ -126,8 +120,8 @@ def adapt(exposition: Exposition, adapter: Adapter) -> Adapted:
     if len(whole) > MAX_SERIES:
         raise ExpositionError(f"The engine tells {len(whole):,} series; at most {MAX_SERIES:,} are recorded.")
     values = _with_models(_split_histograms(whole, sums.problems))
-    counters = {key: value for key, value in values.items() if key.metric not in _GAUGES}
-    gauges = {key: value for key, value in values.items() if key.metric in _GAUGES}
+    counters = {key: value for key, value in values.items() if key.metric not in Series.GAUGES}
+    gauges = {key: value for key, value in values.items() if key.metric in Series.GAUGES}
     sums.problems.extend(_contradictions(counters))
     return Adapted(
         adapter.kind,
@@ -173,7 +167,9 @@ def _with_models(values: Mapping[Key, int]) -> dict[Key, int]:
         models[key.engine].add(key.model_name)
     only = {engine: max(names) for engine, names in models.items() if len(names - {""}) == 1}
     return {
-        replace(key, model_name=key.model_name or only.get(key.engine, "")) if key.metric in _GAUGES else key: value
+        replace(key, model_name=key.model_name or only.get(key.engine, ""))
+        if key.metric in Series.GAUGES
+        else key: value
         for key, value in values.items()
     }
 

@@ -7,7 +7,19 @@ from datetime import UTC, datetime
 from django.contrib.auth.models import User
 
 from dashboard import valkey
-from dashboard.models import Bucket, Prediction, Prices, Replay, RequestLog, Series, Source, TierChange, TierSetting
+from dashboard.models import (
+    Bucket,
+    Prediction,
+    Prices,
+    Replay,
+    RequestLog,
+    Series,
+    Source,
+    TierChange,
+    TierSetting,
+    TotalBucket,
+    TotalSeries,
+)
 from dashboard.services import tiers
 from dashboard.services.replays import remove
 from dashboard.trace_folder import folder
@@ -17,7 +29,7 @@ from tests.dashboard.seeded import SeededEngine, lively, seed_requests
 
 def nothing() -> None:
     """An empty store."""
-    for model in (Bucket, Series, RequestLog, TierChange, Source, Prediction, Prices):
+    for model in (Bucket, Series, TotalBucket, TotalSeries, RequestLog, TierChange, Source, Prediction, Prices):
         model.objects.all().delete()
 
 

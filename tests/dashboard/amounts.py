@@ -4,6 +4,7 @@ from django.db import transaction
 
 from dashboard.models import Series, Source
 from dashboard.services.buckets import Amount, add_amounts
+from dashboard.services.increases import create_series
 from tests.dashboard.stores import empty
 
 Fact = tuple[str, str, str]  # metric, cache_tier, detail
@@ -18,10 +19,8 @@ class AmountStore:
 
     def series(self, fact: Fact, engine: str = "a", model_name: str = "m") -> Series:
         metric, tier, detail = fact
-        series, _ = Series.objects.get_or_create(
-            source=self.source, engine=engine, model_name=model_name, metric=metric, cache_tier=tier, detail=detail
-        )
-        return series
+        create_series([(self.source.pk, engine, (model_name, metric, tier, detail))])
+        return Series.objects.get(engine=engine, model_name=model_name, metric=metric, cache_tier=tier, detail=detail)
 
     def add(self, fact: Fact, at: int, value: int, engine: str = "a") -> None:
         series = self.series(fact, engine)

@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from django.db import transaction
 from django.utils import timezone
 
 from dashboard.models import Bucket, RequestLog, Series, Source
+from dashboard.services.buckets import add_sums, with_totals
+from dashboard.services.increases import COLUMNS, create_series
 
 MODEL = "SmolLM2-135M-Instruct"
 Metric = Series.Metric
@@ -98,25 +101,21 @@ class SeededEngine:
         """Writes it all; `last_ok_at` is when the source was last seen."""
         source, _ = Source.objects.get_or_create(name=self.source_name, defaults={"kind": Source.Kind.EMBEDDED})
         Source.objects.filter(pk=source.pk).update(last_ok_at=datetime.fromtimestamp(last_ok_at, UTC))
-        series = {key: self._series(source, key) for key in {key for key, _, _ in self.amounts}}
-        Bucket.objects.bulk_create(
-            [
-                Bucket(series=series[key], resolution=resolution, start_at=start, value=value, num_samples=num_samples)
-                for (key, resolution, start), (value, num_samples) in self.amounts.items()
-            ],
-            batch_size=2000,
-        )
+        create_series((source.pk, self.engine, self._columns(key)) for key in {key for key, _, _ in self.amounts})
+        known = Series.objects.filter(source=source, engine=self.engine).values_list("pk", *COLUMNS)
+        series = {tuple(columns): pk for pk, *columns in known}
+        with transaction.atomic():
+            add_sums(
+                with_totals(
+                    {
+                        (series[self._columns(key)], resolution, start): (value, num_samples)
+                        for (key, resolution, start), (value, num_samples) in self.amounts.items()
+                    }
+                )
+            )
 
-    def _series(self, source: Source, key: Key) -> Series:
-        metric, tier, detail = key
-        return Series.objects.create(
-            source=source,
-            engine=self.engine,
-            model_name=self.model_name,
-            metric=metric,
-            cache_tier=tier,
-            detail=detail,
-        )
+    def _columns(self, key: Key) -> tuple[str, ...]:
+        return (self.model_name, *key)
 
 
 TENANTS = ("common", "acme", "umbrella")

@@ -9,8 +9,9 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
-from dashboard.models import Bucket, Source
+from dashboard.models import Bucket, Source, TotalBucket
 from dashboard.services.buckets import Amount, add_amounts
+from dashboard.services.totals import remove_source
 from tests.dashboard.stores import sqlite_settings, used_as_default
 
 AT = 1_800_000_000
@@ -31,26 +32,32 @@ def test_buckets_of_an_older_version_are_kept_and_go_on_adding_up(no_tables_url:
         call_command("migrate", "dashboard", "0011", verbosity=0)
         old = MigrationExecutor(connection).loader.project_state(("dashboard", "0011_backfills")).apps
         source = old.get_model("dashboard", "Source").objects.create(name="old", kind="embedded")
-        series = old.get_model("dashboard", "Series").objects.create(
-            source=source, engine="local", model_name="m", metric="prompt_tokens"
-        )
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO dashboard_bucket (series_id, resolution, start_at, value, num_samples)"
-                f" VALUES ({series.pk}, 10, {AT}, 7, 1), ({series.pk}, 60, {AT - AT % 60}, 7, 1)"
+        facts = [(1, "local", "prompt_tokens"), (2, "local", "resident_tokens"), (3, "other", "prompt_tokens")]
+        for pk, engine, metric in facts:
+            old.get_model("dashboard", "Series").objects.create(
+                pk=pk, source=source, engine=engine, model_name="m", metric=metric
             )
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "INSERT INTO dashboard_bucket (series_id, resolution, start_at, value, num_samples)"
+                    f" VALUES ({pk}, 10, {AT}, 7, 1), ({pk}, 60, {AT - AT % 60}, 7, 1)"
+                )
         call_command("migrate", verbosity=0)
         with transaction.atomic():
-            add_amounts([Amount(series.pk, AT, 5)])
-        told = dict(Bucket.objects.filter(series=series.pk).values_list("resolution", "value"))
+            add_amounts([Amount(1, AT, 5)])
+        told = dict(Bucket.objects.filter(series=1).values_list("resolution", "value"))
         assert told == {10: 12, 60: 12, 3600: 5, 86400: 5}
-        Source.objects.get(pk=source.pk).delete()
+        totals = dict(TotalBucket.objects.values_list("resolution", "value"))
+        assert totals == {10: 19, 60: 19, 3600: 5, 86400: 5}
+        remove_source(Source.objects.get())
         assert not Bucket.objects.exists()
+        assert not TotalBucket.objects.exists()
 
 
 @pytest.mark.django_db
-def test_on_sqlite_the_table_is_only_its_keys_tree() -> None:
+@pytest.mark.parametrize("table", ["dashboard_bucket", "dashboard_totalbucket"])
+def test_on_sqlite_the_table_is_only_its_keys_tree(table: str) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT sql FROM sqlite_master WHERE tbl_name = 'dashboard_bucket'")
+        cursor.execute("SELECT sql FROM sqlite_master WHERE tbl_name = %s", [table])
         (statements,) = cursor.fetchall()  # one: no index beside the table
     assert statements[0].rstrip().endswith("WITHOUT ROWID")

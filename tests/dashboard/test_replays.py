@@ -307,13 +307,14 @@ def test_a_long_pause_is_booked_in_small_transactions_and_killed_in_it_goes_on_f
     sizes: list[int] = []
 
     def counted(sums: Any) -> None:
-        sizes.append(len(sums))
+        sizes.append(len(sums.buckets))
         add_sums(sums)
 
     monkeypatch.setattr(replaying, "add_sums", counted)
     monkeypatch.setattr(replaying, "_COMMIT_AMOUNTS", 500)
     monkeypatch.setattr(replay_run, "PORTION_READINGS", 30)
-    clock, reached = Ticking(step=0.001), []
+    clock = Ticking(step=0.001)
+    reached: list[tuple[int, int]] = []
     while disturbed.state != "done":
         replaying.take_turn(disturbed.pk, clock=clock, seconds=0.06, worker=f"worker-{len(reached)}")
         forget()  # killed
@@ -361,7 +362,7 @@ def test_numbers_that_no_column_holds_end_it_and_keep_no_other_waiting(monkeypat
     write_trace()
     first, second = make("first"), make("second")
 
-    def too_large(amounts: Any, oldest: Any) -> None:
+    def too_large(sums: Any) -> None:
         raise DataError("integer out of range")
 
     with monkeypatch.context() as patched:

@@ -22,6 +22,7 @@ from dashboard.selectors.residency import residency_series
 from dashboard.selectors.tokens import hit_rate_series, rates, token_series
 from dashboard.selectors.totals import totals
 from dashboard.services.buckets import Amount, add_amounts
+from dashboard.services.increases import create_series
 from dashboard.services.recording import record
 from dashboard.services.sources import ensure_embedded
 from tests.dashboard.seeded import seed_requests
@@ -43,9 +44,8 @@ class _Store:
         self.amounts: list[tuple[str, str, str, str, int, int]] = []
 
     def add(self, metric: str, at: int, value: int, tier: str = "", engine: str = "a", detail: str = "") -> None:
-        series, _ = Series.objects.get_or_create(
-            source=self.source, engine=engine, model_name="m", metric=metric, cache_tier=tier, detail=detail
-        )
+        create_series([(self.source.pk, engine, ("m", metric, tier, detail))])
+        series = Series.objects.get(engine=engine, metric=metric, cache_tier=tier, detail=detail)
         with transaction.atomic():
             add_amounts([Amount(series.pk, at, value)])
         self.amounts.append((engine, metric, tier, detail, at, value))

@@ -1,0 +1,211 @@
+"""What readings change: loaded for many engine runs at once, reckoned in memory, stored at once. Knows no claims.
+
+Loading and reckoning need no lock, so that the one under which it is stored is short. `store` refuses where a run was
+changed by somebody else since it was loaded: then nothing of it is true any more.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.db import connection
+
+from dashboard.models import CounterState, EngineRun, Series, Source
+from dashboard.services.buckets import Amount, Sums, add_sums, sums_by_place
+from dashboard.services.increases import (
+    COLUMNS,
+    Columns,
+    columns_of,
+    create_series,
+    increase,
+    observed_keys,
+    wanted_keys,
+    with_derived,
+)
+from dashboard.services.rows import execute_integers, execute_values
+from dashboard.sources.adapter import Key
+from dashboard.sources.reading import Reading
+
+Read = tuple[Source, Reading]
+Place = tuple[int, str]  # source, engine
+RunName = tuple[int, str, str]  # source, engine, boot
+
+
+class ChangedError(Exception):
+    """A run was changed, or removed, since it was loaded."""
+
+
+@dataclass
+class _Run:
+    """`pk` and `stored_at` are None until it is stored; `states`: series id → value."""
+
+    pk: int | None = None
+    stored_at: datetime | None = None
+    read_at: datetime | None = None
+    states: dict[int, int] = field(default_factory=dict)
+    changed: dict[int, int] = field(default_factory=dict)
+    gone: set[int] = field(default_factory=set)
+
+
+class Ledger:
+    """Of these readings, in their order. `take`, then `store` inside a transaction that holds their sources' rows."""
+
+    def __init__(self, reads: Sequence[Read]) -> None:
+        self._reads = reads
+        self._runs = _load_runs(reads)
+        self._series = _load_series(reads)
+        self._amounts: list[Amount] = []
+        self._sums = Sums({}, {})
+
+    def missing(self) -> set[tuple[int, str, Columns]]:
+        """Series that there are none of yet."""
+        return {
+            (source.pk, reading.engine, columns)
+            for source, reading in self._reads
+            for columns in {columns_of(key) for key in wanted_keys(reading)}
+            - self._series[source.pk, reading.engine].keys()
+        }
+
+    def create(self, missing: Iterable[tuple[int, str, Columns]]) -> None:
+        create_series(missing)
+        self._series = _load_series(self._reads)
+
+    def take(self) -> None:
+        """Reckons what every reading adds. One that is not newer than what is booked of its run adds nothing."""
+        for source, reading in self._reads:
+            self._take(source, reading, self._runs[source.pk, reading.engine, reading.boot_id])
+        self._sums = sums_by_place(self._amounts)
+
+    def store(self) -> None:
+        """Raises ChangedError."""
+        self._check_unchanged()
+        self._create_runs()
+        adapt = connection.ops.adapt_datetimefield_value
+        known = [run for run in self._runs.values() if run.stored_at and run.read_at != run.stored_at]
+        execute_values(_READ_AT, sorted((run.pk, adapt(run.read_at)) for run in known))
+        for run in self._runs.values():
+            if run.gone:
+                CounterState.objects.filter(run=run.pk, series_id__in=run.gone).delete()  # the old name may come back
+        states = [(run.pk or 0, *state) for run in self._runs.values() for state in run.changed.items()]
+        execute_integers(_STATES, sorted(states))
+        add_sums(self._sums)
+
+    # -- one reading after the other -----------------------------------------------------------------------------------
+    def _take(self, source: Source, reading: Reading, run: _Run) -> None:
+        if run.read_at is not None and reading.at <= run.read_at and reading.is_dated:
+            return  # of what we read at our own time the order is that of the claims, also where the clock was set back
+        moment = _moment(reading, run.read_at, source.interval_seconds)
+        series = self._series[source.pk, reading.engine]
+        ids = {key: series[columns_of(key)] for key in wanted_keys(reading)}
+        amounts = [
+            *((key, value) for key, value in _grown(reading, run, ids, series).items() if value),
+            *reading.gauges.items(),
+            *((key, 1) for key in observed_keys(reading)),
+        ]
+        self._amounts += [Amount(ids[key], moment, value) for key, value in amounts]
+        run.read_at = reading.at
+
+    # -- the database --------------------------------------------------------------------------------------------------
+    def _check_unchanged(self) -> None:
+        loaded = {run.pk: run.stored_at for run in self._runs.values() if run.pk is not None}
+        now = EngineRun.objects.select_for_update().filter(pk__in=list(loaded)).order_by("pk")
+        if dict(now.values_list("pk", "read_at")) != loaded:
+            raise ChangedError
+
+    def _create_runs(self) -> None:
+        new = [(name, run) for name, run in self._runs.items() if run.pk is None]
+        rows = EngineRun.objects.bulk_create(
+            EngineRun(source_id=source_id, engine=engine, boot_id=boot_id, read_at=run.read_at)
+            for (source_id, engine, boot_id), run in new
+            if run.read_at is not None
+        )
+        for (_, run), row in zip(new, rows, strict=True):
+            run.pk = row.pk
+
+
+def _grown(reading: Reading, run: _Run, ids: Mapping[Key, int], series: Mapping[Columns, int]) -> dict[Key, int]:
+    """By how much each counter grew; `run` knows its new values after that."""
+    is_baseline = run.read_at is None and not reading.starts_from_zero
+    values = {ids[key]: value for key, value in reading.counters.items()}
+    renamed = _renamed(reading, run, ids, series)
+    before = run.states | {new: run.states[old] for new, old in renamed.items()}
+    grown = {
+        key: increase(before.get(ids[key]), value, is_baseline=is_baseline) for key, value in reading.counters.items()
+    }
+    for old in renamed.values():
+        del run.states[old]
+        run.changed.pop(old, None)
+        run.gone.add(old)
+    changed = {series_id: value for series_id, value in values.items() if run.states.get(series_id) != value}
+    run.states |= changed
+    run.changed |= changed
+    run.gone -= changed.keys()
+    return with_derived(reading, grown)
+
+
+def _renamed(reading: Reading, run: _Run, ids: Mapping[Key, int], series: Mapping[Columns, int]) -> dict[int, int]:
+    """New series id → old, of counters that only have a new model name.
+
+    A model that is served under another name keeps its counters: one that comes, not smaller than the one of its kind
+    that is gone, goes on from there. Its whole value would otherwise be counted a second time.
+    """
+    new = [key for key in reading.counters if ids[key] not in run.states]
+    gone = run.states.keys() - {ids[key] for key in reading.counters}
+    if not (new and gone):
+        return {}
+    went: dict[Columns, list[int]] = defaultdict(list)
+    for columns, pk in series.items():
+        if pk in gone:
+            went[columns[1:]].append(pk)
+    come = Counter(columns_of(key)[1:] for key in new)
+    pairs = {key: went[kind] for key in new if come[kind := columns_of(key)[1:]] == len(went.get(kind, ())) == 1}
+    return {ids[key]: old for key, (old,) in pairs.items() if reading.counters[key] >= run.states[old]}
+
+
+def _moment(reading: Reading, previous: datetime | None, interval_seconds: int) -> int:
+    """The second an increase is booked at: the middle of the interval that it was seen over.
+
+    Scrapes fall on multiples of the interval give or take a second; their middles never stray over a bucket's edge, so
+    no bucket gets two intervals and its neighbour none. After a gap it is near the end: when it was seen, not guessed.
+    """
+    interval = timedelta(seconds=interval_seconds)
+    is_later = previous is not None and reading.at > previous
+    seen_over = min(interval, reading.at - previous) if previous and is_later else interval
+    return int((reading.at - seen_over / 2).timestamp())
+
+
+def _load_runs(reads: Sequence[Read]) -> dict[RunName, _Run]:
+    wanted = {(source.pk, reading.engine, reading.boot_id) for source, reading in reads}
+    found = {name: _Run() for name in wanted}
+    by_pk: dict[int, _Run] = {}
+    sources, engines = {name[0] for name in wanted}, {name[1] for name in wanted}
+    rows = EngineRun.objects.filter(source__in=sources, engine__in=engines)
+    for pk, read_at, source_id, engine, boot_id in rows.values_list("pk", "read_at", "source", "engine", "boot_id"):
+        if (run := found.get((source_id, engine, boot_id))) is not None:
+            run.pk, run.stored_at, run.read_at = pk, read_at, read_at
+            by_pk[pk] = run
+    states = CounterState.objects.filter(run__in=list(by_pk))
+    for run_id, series_id, value in states.values_list("run_id", "series_id", "value"):
+        by_pk[run_id].states[series_id] = value
+    return found
+
+
+def _load_series(reads: Sequence[Read]) -> dict[Place, dict[Columns, int]]:
+    found: dict[Place, dict[Columns, int]] = {(source.pk, reading.engine): {} for source, reading in reads}
+    sources, engines = {place[0] for place in found}, {place[1] for place in found}
+    rows = Series.objects.filter(source__in=sources, engine__in=engines)
+    for pk, source_id, engine, *columns in rows.values_list("pk", "source_id", "engine", *COLUMNS):
+        if (series := found.get((source_id, engine))) is not None:
+            series[tuple(columns)] = pk
+    return found
+
+
+_READ_AT = """
+WITH told(id, read_at) AS (VALUES {rows})
+UPDATE dashboard_enginerun SET read_at = told.read_at FROM told WHERE dashboard_enginerun.id = told.id
+"""
+_STATES = """
+INSERT INTO dashboard_counterstate (run_id, series_id, value) {rows}
+ON CONFLICT (run_id, series_id) DO UPDATE SET value = excluded.value
+"""

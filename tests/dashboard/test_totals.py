@@ -1,0 +1,126 @@
+"""Totals are what all engines but replays counted, however that was written, and whatever is removed."""
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connections, transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dashboard.models import Bucket, Series, Source, TotalBucket, TotalSeries
+from dashboard.selectors.period import Period
+from dashboard.selectors.store import Metric, counters_of, series_of, sums, totals_of
+from dashboard.services.buckets import Amount, add_amounts
+from dashboard.services.increases import create_series
+from dashboard.services.integrity import check
+from dashboard.services.totals import remove_source
+from tests.dashboard.stores import empty
+from tests.dashboard.told import moment
+
+pytestmark = pytest.mark.usefixtures("store")
+
+START = 1_800_000_000
+PERIOD = Period(START - 7_200, START + 7_200, 60)
+FACTS = [("prompt_tokens", ""), ("hit_tokens", "gpu"), ("hit_tokens", "cpu"), ("resident_tokens", "gpu")]
+exactly = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+adding = st.lists(
+    st.tuples(
+        st.integers(0, 3), st.integers(0, 3), st.sampled_from("mn"), st.integers(-7_000, 7_000), st.integers(0, 99)
+    ),
+    max_size=25,
+)
+
+
+class _Fleet:
+    """Three engines, and a replay as the fourth."""
+
+    def __init__(self) -> None:
+        empty()
+        kinds = ("vllm", "vllm", "embedded", "replay")
+        self.sources = [Source.objects.create(name=f"e{number}", kind=kind) for number, kind in enumerate(kinds)]
+
+    def series(self, number: int, fact: int, model_name: str = "m") -> int:
+        source, (metric, tier) = self.sources[number], FACTS[fact]
+        create_series([(source.pk, source.name, (model_name, metric, tier, ""))])
+        return Series.objects.get(source=source, model_name=model_name, metric=metric, cache_tier=tier).pk
+
+    def add(self, *amounts: Amount) -> None:
+        with transaction.atomic():
+            add_amounts(amounts)
+
+
+def naive(resolution: int) -> Counter[tuple[str, str, str, int]]:
+    """From the engines' own buckets."""
+    found: Counter[tuple[str, str, str, int]] = Counter()
+    rows = Bucket.objects.filter(resolution=resolution).exclude(series__source__kind="replay")
+    for *names, start, value in rows.values_list(
+        "series__model_name", "series__metric", "series__cache_tier", "start_at", "value"
+    ):
+        if names[1] not in Series.GAUGES:
+            found[(*names, start)] += value  # type: ignore[index]
+    return found
+
+
+def totals(resolution: int) -> dict[tuple[str, ...], int]:
+    rows = TotalBucket.objects.filter(resolution=resolution)
+    columns = ("series__model_name", "series__metric", "series__cache_tier", "start_at", "value")
+    return {tuple(names): value for *names, value in rows.values_list(*columns)}
+
+
+@exactly
+@given(adding)
+def test_totals_are_the_sums_of_all_engines_counters_at_every_resolution(
+    told: list[tuple[int, int, str, int, int]],
+) -> None:
+    fleet = _Fleet()
+    fleet.add(
+        *(Amount(fleet.series(number, fact, model), START + at, value) for number, fact, model, at, value in told)
+    )
+    assert all(totals(resolution) == naive(resolution) for resolution in Bucket.Resolution.values)
+    check(now=moment(START))
+    metrics = (Metric.PROMPT_TOKENS, Metric.HIT_TOKENS)
+    for model_name in (None, "m", "n"):
+        each = series_of(metrics, engine=None, model_name=model_name)
+        together = counters_of(metrics, engine=None, model_name=model_name)
+        assert sums(each, PERIOD, "metric", "cache_tier") == sums(together, PERIOD, "metric", "cache_tier")
+        assert totals_of(each, PERIOD, "metric") == totals_of(together, PERIOD, "metric")
+
+
+def test_a_removed_source_takes_its_part_of_the_totals_along_and_nothing_else() -> None:
+    fleet = _Fleet()
+    fleet.add(*(Amount(fleet.series(number, 0), START + 40 * step, 5) for number in range(3) for step in range(9)))
+    fleet.add(Amount(fleet.series(1, 1, "only there"), START, 7))
+    remove_source(fleet.sources[1])
+    assert sum(totals(86_400).values()) == 2 * 9 * 5
+    assert all(totals(resolution) == naive(resolution) for resolution in Bucket.Resolution.values)
+    check(now=moment(START))
+    assert list(TotalSeries.objects.values_list("model_name", flat=True)) == ["m"]
+    remove_source(fleet.sources[0])
+    remove_source(fleet.sources[2])
+    assert not TotalBucket.objects.exists()
+
+
+def test_many_writers_at_once_lose_nothing_and_never_wait_for_each_other_for_good() -> None:
+    fleet = _Fleet()
+    ids = {number: [fleet.series(number, fact) for fact in (2, 1, 0)] for number in range(3)}
+
+    def write(number: int) -> None:
+        try:
+            for step in range(10):
+                fleet.add(*(Amount(pk, START + step, 1) for pk in (ids[number], ids[number][::-1])[step % 2]))
+        finally:
+            connections["default"].close()
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(write, range(3)))
+    assert sum(totals(86_400).values()) == 3 * 3 * 10
+    check(now=moment(START))
+
+
+def test_a_total_that_is_not_the_sum_is_found() -> None:
+    fleet = _Fleet()
+    fleet.add(Amount(fleet.series(0, 0), START, 5))
+    TotalBucket.objects.filter(resolution=60).update(value=6)
+    with pytest.raises(AssertionError, match="Totals are not what engines' buckets come to"):
+        check(now=moment(START))
