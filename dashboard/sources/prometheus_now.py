@@ -30,21 +30,22 @@ def exposition_now(target: Target, names: Set[str], now: datetime) -> Exposition
     answer = ask_now(target.url, query, now, target.allowed)
     found = [series for series in answer.series if series.name != _UP]
     if not found:
-        raise ExpositionError(_why_nothing([series.value for series in answer.series], selector, now))
+        raise ExpositionError(_why_nothing([series.value for series in answer.series], selector))
     _check_one(found, selector)
     at = _sampled_at(target.url, min(series.name for series in found), selector, now, target.allowed)
     samples = tuple(Sample(canonical_name(series.name), series.labels, series.value) for series in found)
     return Exposition(samples, answer.warnings, at=at)
 
 
-def _why_nothing(ups: list[float], selector: str, now: datetime) -> str:
+def _why_nothing(ups: list[float], selector: str) -> str:
+    """The same from look to look: pages read changes out."""
     if ups and not any(ups):
         return f"The Prometheus cannot read the engine itself: up is 0 where {{{selector}}}."
     if ups:
         return f"The Prometheus has series where {{{selector}}}, but no cache counters of an engine that is known here."
     return (
-        f"The Prometheus has no series where {{{selector}}} at {now.astimezone(UTC):%H:%M:%S} UTC: check the labels "
-        "there, whether the engine runs, and this machine's clock."
+        f"The Prometheus has no series where {{{selector}}} now: check the labels there, whether the engine runs, and "
+        "this machine's clock."
     )
 
 
@@ -74,7 +75,7 @@ def _sampled_at(url: str, name: str, selector: str, now: datetime, allowed: Allo
         raise ExpositionError("The Prometheus does not say when it read the engine; expected the times of its samples.")
     if (age := now.timestamp() - newest) > MAX_AGE_SECONDS:
         raise ExpositionError(
-            f"What the Prometheus has of the engine is {age:,.0f} s old: it reads it no more, or this machine's clock "
-            "is ahead."
+            f"What the Prometheus has of the engine is more than {int(age) // 60} minutes old: it reads it no more, or "
+            "this machine's clock is ahead."
         )
     return datetime.fromtimestamp(min(newest, now.timestamp()), UTC)

@@ -97,16 +97,16 @@ class TestPast:
         look(prod, moment(END + 140))
         assert (prod.last_error, len(scrapes())) == ("", 1)
         look(prod, moment(END + 200))
-        assert "is 200 s old: it reads it no more, or this machine's clock is ahead." in prod.last_error
+        assert "is more than 3 minutes old: it reads it no more, or this machine's clock is ahead." in prod.last_error
         assert state_of(prod, moment(END + 200)) == "failing"
         look(prod, moment(END + 400))
-        assert prod.last_error.startswith('The Prometheus has no series where {instance="gpu-7:8000"} at ')
+        assert prod.last_error.startswith('The Prometheus has no series where {instance="gpu-7:8000"} now: ')
         assert len(scrapes()) == 1
 
     @pytest.mark.parametrize(
         ("selector", "sentence"),
         [
-            ('{instance="gpu-8:8000"}', 'has no series where {instance="gpu-8:8000"} at'),
+            ('{instance="gpu-8:8000"}', 'has no series where {instance="gpu-8:8000"} now'),
             (
                 '{job="vllm"}',
                 '2 engines have series where {job="vllm"}: instance="gpu-7:8000" and instance="gpu-9:8000". Choose one '
