@@ -47,8 +47,12 @@ def post_json(url: str, told: Mapping[str, Any], *, headers: Mapping[str, str], 
     _asked(_Request("POST", url, _host(url), sent, tls, _taken, json.dumps(told).encode()))
 
 
-def ask_form(url: str, form: Mapping[str, str], *, allowed: Allowed, refusal: Callable[[int, str], str]) -> str:
-    """What is answered to a form. As `fetch`, but `refusal` makes words of the status and text of a refusal."""
+def ask_form(
+    url: str, form: Mapping[str, str], *, allowed: Allowed, refusal: Callable[[int, str], str], seconds: float
+) -> str:
+    """What is answered to a form within `seconds`, which are what is left of TOTAL_SECONDS where it is the second of
+    two. As `fetch`, but `refusal` makes words of the status and text of a refusal.
+    """
 
     async def answer(response: httpx.Response, host: str) -> str:
         _check_no_redirect(response, host, "give the address of the server itself")
@@ -59,7 +63,7 @@ def ask_form(url: str, form: Mapping[str, str], *, allowed: Allowed, refusal: Ca
 
     sent = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json", **_SENT}
     content = urlencode(form).encode()
-    return _asked(_Request("POST", url, _host(url), {**sent, **allowed.headers}, allowed.tls, answer, content))
+    return _asked(_Request("POST", url, _host(url), {**sent, **allowed.headers}, allowed.tls, answer, content, seconds))
 
 
 Answer = Callable[[httpx.Response, str], Awaitable[str]]  # is given the host, for its sentences
@@ -74,6 +78,7 @@ class _Request:
     tls: Tls
     answer: Answer
     content: bytes | None = None
+    seconds: float | None = None  # None: TOTAL_SECONDS
 
     @property
     def extensions(self) -> dict[str, str]:
@@ -103,7 +108,7 @@ def _asked(request: _Request) -> str:
 async def _answered(request: _Request) -> str:
     """Of what can wait, only an event loop ends all of it at one moment: names, TLS, headers, 1xx answers, the text."""
     async with (
-        asyncio.timeout(TOTAL_SECONDS),
+        asyncio.timeout(TOTAL_SECONDS if request.seconds is None else request.seconds),
         httpx.AsyncClient(timeout=TIMEOUT, follow_redirects=False, trust_env=False, verify=_context(request)) as client,
         client.stream(
             request.method,

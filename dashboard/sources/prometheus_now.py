@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 
 from dashboard.sources.exposition import Exposition, ExpositionError, Sample, canonical_name
 from dashboard.sources.prometheus import check_selector, names_pattern
-from dashboard.sources.prometheus_query import Series, ask_now
-from dashboard.sources.target import Allowed, Target
+from dashboard.sources.prometheus_query import Asking, Series
+from dashboard.sources.target import Target
 
 # What tells scraped engines, and copies of their series, apart: a Prometheus or what is in front of it puts them on.
 TARGET_LABELS = ("job", "instance", "cluster", "prometheus", "prometheus_replica", "replica")
@@ -27,12 +27,13 @@ def exposition_now(target: Target, names: Set[str], now: datetime) -> Exposition
     selector = check_selector(target.selector)
     pattern = names_pattern(name for name in names if not name.endswith("*"))
     query = f'{{__name__=~"{pattern}|{_UP}",{selector}}}'
-    answer = ask_now(target.url, query, now, target.allowed)
+    server = Asking(target.url, now, target.allowed)
+    answer = server.ask(query)
     found = [series for series in answer.series if series.name != _UP]
     if not found:
         raise ExpositionError(_why_nothing([series.value for series in answer.series], selector))
     _check_one(found, selector)
-    at = _sampled_at(target.url, min(series.name for series in found), selector, now, target.allowed)
+    at = _sampled_at(server, min(series.name for series in found), selector, now)
     samples = tuple(Sample(canonical_name(series.name), series.labels, series.value) for series in found)
     return Exposition(samples, answer.warnings, at=at)
 
@@ -67,9 +68,9 @@ def _differing(target: tuple[tuple[str, str], ...], targets: list[tuple[tuple[st
     return ", ".join(f'{name}="{value[:60]}"' for name, value in target if name in differs)
 
 
-def _sampled_at(url: str, name: str, selector: str, now: datetime, allowed: Allowed) -> datetime:
+def _sampled_at(server: Asking, name: str, selector: str, now: datetime) -> datetime:
     """All of a scrape's samples have its time. `timestamp` takes one name only: it leaves names out of its answer."""
-    answer = ask_now(url, f'timestamp({{__name__="{name}",{selector}}})', now, allowed)
+    answer = server.ask(f'timestamp({{__name__="{name}",{selector}}})')
     newest = max((series.value for series in answer.series if 0 < series.value < math.inf), default=None)
     if newest is None:
         raise ExpositionError("The Prometheus does not say when it read the engine; expected the times of its samples.")

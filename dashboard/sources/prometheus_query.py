@@ -5,13 +5,14 @@ than some servers take an address. Series that it calls stale are not in an answ
 """
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from dashboard.sources import http
 from dashboard.sources.exposition import MAX_SAMPLES, ExpositionError
-from dashboard.sources.http import TOTAL_SECONDS, ask_form
 from dashboard.sources.prometheus import NOT_THAT, UNLIKE, text_of
 from dashboard.sources.target import Allowed
 
@@ -33,10 +34,22 @@ class Answer:
     warnings: tuple[str, ...]  # sentences, of a part that did not answer for example
 
 
-def ask_now(url: str, query: str, at: datetime, allowed: Allowed) -> Answer:
-    """Raises ScrapeError with the server's own words, or ExpositionError for an answer of another kind."""
-    form = {"query": query, "time": f"{at.timestamp():.3f}", "timeout": f"{TOTAL_SECONDS:g}s"}
-    return answer_of(ask_form(f"{url.rstrip('/')}/api/v1/query", form, allowed=allowed, refusal=_refusal))
+class Asking:
+    """A server that is asked what it has at one moment: all questions within http.TOTAL_SECONDS, as one scrape."""
+
+    def __init__(self, url: str, at: datetime, allowed: Allowed, clock: Callable[[], float] = time.monotonic) -> None:
+        self._url = f"{url.rstrip('/')}/api/v1/query"
+        self._at = at
+        self._allowed = allowed
+        self._clock = clock
+        self._ends_at = clock() + http.TOTAL_SECONDS
+
+    def ask(self, query: str) -> Answer:
+        """Raises ScrapeError with the server's own words, or ExpositionError for an answer of another kind."""
+        seconds = max(self._ends_at - self._clock(), 0.0)
+        form = {"query": query, "time": f"{self._at.timestamp():.3f}", "timeout": f"{max(int(seconds), 1)}s"}
+        text = http.ask_form(self._url, form, allowed=self._allowed, refusal=_refusal, seconds=seconds)
+        return answer_of(text)
 
 
 def answer_of(text: str) -> Answer:

@@ -11,7 +11,7 @@ from dashboard.sources.detection import marks_of
 from dashboard.sources.discovery import MAX_TARGETS, MAX_URL, DiscoveryError, Found
 from dashboard.sources.prometheus import check_selector, names_pattern
 from dashboard.sources.prometheus_now import TARGET_LABELS
-from dashboard.sources.prometheus_query import Series, ask_now
+from dashboard.sources.prometheus_query import Asking, Series
 from dashboard.sources.rules import Adapter
 from dashboard.sources.target import Allowed
 
@@ -28,7 +28,7 @@ def targets_now(
     query = f"count by ({by}) (last_over_time({_of(_marks_pattern(kind, typed), matchers)}[{_WITHIN}]))"
     if kind != "tierscope":  # they speak vLLM's names too, and may be our own
         query += f" unless on ({by}) count by ({by}) (last_over_time({_of(_OURS, matchers)}[{_WITHIN}]))"
-    found = sorted({_found(url, matchers, series) for series in ask_now(url, query, now, allowed).series})
+    found = sorted({_found(url, matchers, series) for series in Asking(url, now, allowed).ask(query).series})
     if not found:
         told = f" where {{{matchers[0]}}}" if matchers else ""
         raise DiscoveryError(f"The Prometheus had no engine's cache counters{told} within the last hour.")

@@ -28,8 +28,11 @@ from dashboard.services.integrity import check
 from dashboard.services.recording import record
 from dashboard.services.source_trial import try_source
 from dashboard.services.sources import target_of
+from dashboard.sources import http
 from dashboard.sources.exposition import ExpositionError
-from dashboard.sources.prometheus_query import answer_of
+from dashboard.sources.http import ScrapeError
+from dashboard.sources.prometheus_query import Asking, answer_of
+from dashboard.sources.target import Allowed, Tls
 from tests.dashboard.past import END, RESET_AT, SELECTOR, START, STEP, TRUTH
 from tests.dashboard.serving import Answer, serving
 from tests.dashboard.told import moment, stored
@@ -352,6 +355,16 @@ DATA = st.fixed_dictionaries({"resultType": st.just("vector") | ODD, "result": s
 def test_any_json_is_an_answer_or_a_sentence(told: object) -> None:
     with suppress(ExpositionError):
         assert all(isinstance(series.value, float) for series in answer_of(json.dumps(told)).series)
+
+
+def test_the_two_questions_of_a_look_have_the_time_of_one_scrape() -> None:
+    """So that a claim outlasts the looks that one worker takes together."""
+    now, seconds = timezone.now(), iter([0.0, 0.0, http.TOTAL_SECONDS])
+    with serving(lambda path: Answer(vector())) as served:
+        server = Asking(served.url, now, Allowed({}, Tls()), clock=lambda: next(seconds))
+        assert server.ask("up").series == ()
+        with pytest.raises(ScrapeError, match="was still answering after 10 s"):
+            server.ask("up")
 
 
 @pytest.fixture
