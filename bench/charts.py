@@ -98,11 +98,11 @@ def _tiles() -> Callable[[], Any]:
     return asked(tiles_json)
 
 
-def asked(view: Callable[[Any], Any], range_name: str = "30d") -> Callable[[], Any]:
+def asked(view: Callable[[Any], Any], range_name: str = "30d", **filters: str) -> Callable[[], Any]:
     from django.contrib.auth.models import User
     from django.test import RequestFactory
 
-    request = RequestFactory().get("/", {"range": range_name})
+    request = RequestFactory().get("/", {"range": range_name, **filters})
     request.user = User(username="bench")
 
     def answer() -> Any:

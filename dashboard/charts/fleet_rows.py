@@ -28,7 +28,18 @@ def _row(engine: EngineRow, told: EngineTokens) -> dict[str, Any]:
         "model": engine.model_name,
         "kind": engine.kind,
         "state": engine.state,
-        "is_wrong": engine.state in _WRONG,
+        "is_wrong": is_wrong(engine),
+        **token_cells(told),
+    }
+
+
+def is_wrong(engine: EngineRow) -> bool:
+    return engine.state in _WRONG
+
+
+def token_cells(told: EngineTokens) -> dict[str, Any]:
+    """What a row says of tokens, whether it is an engine's or a model's."""
+    return {
         "prompt_tokens": told.prompt_tokens,
         "prompt_text": words.count(told.prompt_tokens),
         "hit_rate": told.hit_rate,

@@ -40,8 +40,10 @@ def unequal(replays: Sequence[Replay]) -> str:
     return "These runs have not gone through the same prompts: their rates are of different traffic."
 
 
-def compared_figure(names: Sequence[str], series: Sequence[dict[str, Any]]) -> Figure:
-    """`series`: {"hours", "rates"} of each replay."""
+def compared_figure(
+    names: Sequence[str], series: Sequence[dict[str, Any]], axis: str = "hours into the trace"
+) -> Figure:
+    """`series`: {"hours", "rates"} of each, from its own beginning."""
     looks = zip(names, series, TENANT_LOOKS, _DASHES, strict=False)
     traces = [
         line(
@@ -55,7 +57,7 @@ def compared_figure(names: Sequence[str], series: Sequence[dict[str, Any]]) -> F
         for name, told, look, dash in looks
     ]
     layout = {
-        "xaxis": {"title": {"text": "hours into the trace"}, "rangemode": "tozero", "hoverformat": ".2f"},
+        "xaxis": {"title": {"text": axis}, "rangemode": "tozero", "hoverformat": ".2f"},
         "yaxis": {"tickformat": ".0%", "range": [0, 1.005], "fixedrange": True},
         "hovermode": "x unified",
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},

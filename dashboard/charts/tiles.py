@@ -4,13 +4,14 @@ Whether a change is good is said only where it is known: a higher hit rate and a
 more or fewer tokens are neither.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 from dashboard.charts import words
+from dashboard.charts.differences import points, relative
 from dashboard.charts.palette import COMPUTED, LOOKS, tiers_in
+from dashboard.selectors.comparisons import are_alike, share_of_looks
 
 Totals = dict[str, Any]
-Better = Literal["more", "less", ""]
 
 HELP = {
     "prompt_tokens": "All prompt tokens of the requests that were admitted in this period. "
@@ -28,10 +29,6 @@ HELP = {
 }
 
 
-# Two periods are compared where both were looked at about equally often: an edge that is still filling is no matter.
-_LEAST_SHARE_OF_LOOKS = 0.85
-
-
 def tiles(totals: Totals, period_seconds: int) -> list[dict[str, Any]]:
     """Args: `totals` as the selector returns it, with the period before under "previous" (None: not observed)."""
     before = totals.get("previous")
@@ -41,7 +38,7 @@ def tiles(totals: Totals, period_seconds: int) -> list[dict[str, Any]]:
     return [
         _counted("prompt_tokens", "Prompt tokens", totals, before, against),
         _rate(totals, before, against),
-        _counted("computed_tokens", "Computed tokens", totals, before, against),
+        _counted("computed_tokens", "Computed tokens", _told(totals), before, against),
         _counted("requests", "Requests", totals, before, against),
         _timed("ttft_p50", "TTFT p50", totals, before, against),
         _timed("ttft_p95", "TTFT p95", totals, before, against),
@@ -58,10 +55,10 @@ def comparison_note(totals: Totals, period_seconds: int) -> str:
         return f"The {_before(period_seconds)} {was} not observed: there is nothing to compare with."
     if not before["prompt_tokens"] and not before["requests"]:
         return f"Nothing was asked in the {_before(period_seconds)}: there is nothing to compare with."
-    least, most = sorted((totals["num_looks"], before["num_looks"]))
-    if least < _LEAST_SHARE_OF_LOOKS * most:
-        where = "in" if least == before["num_looks"] else "as in"
-        share = words.percent(least / most)
+    looks = totals["num_looks"], before["num_looks"]
+    if not are_alike(*looks):
+        where = "in" if looks[1] < looks[0] else "as in"
+        share = words.percent(share_of_looks(*looks))
         return f"Only {share} as much was observed {where} the {_before(period_seconds)}: the two are not compared."
     return ""
 
@@ -84,67 +81,38 @@ def origins(totals: Totals) -> list[dict[str, Any]]:
             "share": tokens / prompt if prompt else None,
             "share_text": words.percent(tokens / prompt if prompt else None),
         }
-        for origin, tokens in [*counted, (COMPUTED, totals["computed_tokens"])]
+        for origin, tokens in [*counted, (COMPUTED, _told(totals)["computed_tokens"])]
+        if tokens is not None
     ]
 
 
+def _told(totals: Totals) -> Totals:
+    """With None for the computed tokens of engines that do not tell them, which is not 0."""
+    return totals if totals["tells_computed"] else totals | {"computed_tokens": None}
+
+
 def hit_rate(totals: Totals) -> float | None:
-    """Hit tokens of all tiers over prompt tokens; None where nothing was asked."""
-    prompt = totals["prompt_tokens"]
-    return sum(totals["hit_tokens"].values()) / prompt if prompt else None
+    """Hit tokens of all tiers over prompt tokens; None where nothing was asked, or no engine tells what it hit."""
+    rate: float | None = totals["hit_rate"]
+    return rate
 
 
 def _counted(key: str, label: str, totals: Totals, before: Totals | None, against: str) -> dict[str, Any]:
-    change = _relative(totals[key], before[key] if before else None, against, "")
+    change = relative(totals[key], before[key] if before else None, against, "")
     if totals[key] is None:
         return _tile(key, label, "–", change, exact="not told by these engines")
     return _tile(key, label, words.count(totals[key]), change, exact=f"{totals[key]:,}")
 
 
 def _timed(key: str, label: str, totals: Totals, before: Totals | None, against: str) -> dict[str, Any]:
-    change = _relative(totals[key], before[key] if before else None, against, "less", words_for=("slower", "faster"))
+    change = relative(totals[key], before[key] if before else None, against, "less", words_for=("slower", "faster"))
     return _tile(key, label, words.duration(totals[key]), change)
 
 
 def _rate(totals: Totals, before: Totals | None, against: str) -> dict[str, Any]:
     now, then = hit_rate(totals), hit_rate(before) if before else None
-    return _tile("hit_rate", "Hit rate", words.percent(now), _points(now, then, against))
+    return _tile("hit_rate", "Hit rate", words.percent(now), points(now, then, against))
 
 
 def _tile(key: str, label: str, value: str, change: dict[str, str], exact: str = "") -> dict[str, Any]:
     return {"key": key, "label": label, "value": value, "exact": exact or value, "change": change, "help": HELP[key]}
-
-
-def _points(now: float | None, then: float | None, against: str) -> dict[str, str]:
-    """The change of a rate, in percentage points: a relative change of a percentage misleads."""
-    if now is None or then is None:
-        return _no_change(now, then, against)
-    points = round((now - then) * 100, 1)
-    return _words(points, f"{abs(points):.1f} points", against, "more", ("higher", "lower"))
-
-
-def _relative(
-    now: float | None, then: float | None, against: str, better: Better, words_for: tuple[str, str] = ("more", "fewer")
-) -> dict[str, str]:
-    if now is None or not then:
-        return _no_change(now, then, against)
-    ratio = now / then
-    text = f"{ratio:.3g} ×" if ratio >= 3 else f"{abs(ratio - 1) * 100:.0f} %"
-    if ratio >= 3 and not better:
-        return {"direction": "up", "verdict": "neutral", "amount": f"▲ {text}", "text": f"as many as {against[5:]}"}
-    return _words(0 if text == "0 %" else ratio - 1, text, against, better, words_for)
-
-
-def _words(difference: float, amount: str, against: str, better: Better, sides: tuple[str, str]) -> dict[str, str]:
-    if difference == 0:
-        return {"direction": "flat", "verdict": "neutral", "amount": "", "text": f"as {against[5:]}"}
-    is_up = difference > 0
-    verdict = "neutral" if not better else ("better" if is_up == (better == "more") else "worse")
-    arrow = "▲" if is_up else "▼"
-    text = f"{sides[0] if is_up else sides[1]} {against}"
-    return {"direction": "up" if is_up else "down", "verdict": verdict, "amount": f"{arrow} {amount}", "text": text}
-
-
-def _no_change(now: float | None, then: float | None, against: str) -> dict[str, str]:
-    text = f"none {against[5:]}" if now and then is not None else ""
-    return {"direction": "flat", "verdict": "neutral", "amount": "", "text": text}

@@ -75,7 +75,9 @@ class Totals(Stretch):
     requests: int | None = Field(description="Finished requests; null where no engine tells them.")
     finish_reasons: dict[str, int] = Field(description="Finished requests by reason.")
     preemptions: int = Field(description="Requests that lost their blocks and were admitted again.")
-    hit_rate: float | None = Field(description="Hit tokens / prompt tokens, 0 to 1; null where nothing was asked.")
+    hit_rate: float | None = Field(
+        description="Hit tokens / prompt tokens, 0 to 1; null where nothing was asked or no engine tells what it hit."
+    )
     ttft_p50: float | None = Field(description="Seconds to the first token, median, from a histogram.")
     ttft_p95: float | None = Field(description="Seconds to the first token, 95th percentile, from a histogram.")
     num_looks: int = Field(

@@ -35,6 +35,7 @@ from dashboard.selectors.tier_costs import TIERS
 from dashboard.selectors.totals import totals
 from dashboard.views.chart_files import file_answer
 from dashboard.views.params import BadParameterError
+from dashboard.views.sides import NAMES
 
 router = Router()
 _FILES: dict[str, Any] = {"text/csv": {}, "application/vnd.apache.parquet": {}}
@@ -90,8 +91,10 @@ def series(request: HttpRequest, asked: Query[SeriesAsked]) -> dict[str, Any]:
     openapi_extra={"responses": {200: {"description": "The file, as an attachment.", "content": _FILES}}},
 )
 def chart_file(request: HttpRequest, name: str, kind: str, asked: Query[Span]) -> HttpResponse:
-    """The rows that the page's download has. what-if-* takes a size for each tier, like gpu=2GiB, or time=p95."""
-    refuse_unknown(request, Span, also=[*TIERS, "time"])
+    """The rows that the page's download has. what-if-* takes a size for each tier, like gpu=2GiB, or time=p95;
+    compare takes other=ENGINE, against=before, day or week, or at=MOMENT, for its right side.
+    """
+    refuse_unknown(request, Span, also=[*TIERS, "time", *NAMES])
     now = time.time()
     try:
         return file_answer(name, kind, query_of(asked, now), request.GET.dict(), now)

@@ -1,4 +1,7 @@
-"""What a change of a tier did: the same length of time before and after it, side by side. Reads only."""
+"""What a change of a tier did: the same length of time before and after it, side by side. Reads only.
+
+Stretches are compared with each other only where they were looked at about equally often.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,6 +15,20 @@ MAX_CHANGES = 5  # the newest; each costs one query
 _LONGEST_SECONDS = 1_800
 _SHORTEST_SECONDS = 60
 _STEP = 10
+
+# An edge that is still filling is no matter.
+_LEAST_SHARE_OF_LOOKS = 0.85
+
+
+def share_of_looks(one: float, other: float) -> float:
+    """The smaller of two amounts of observation as a share of the larger, 1 where there is none at all."""
+    least, most = sorted((one, other))
+    return least / most if most else 1.0
+
+
+def are_alike(one: float, other: float) -> bool:
+    """Whether what was observed so much of can be compared."""
+    return share_of_looks(one, other) >= _LEAST_SHARE_OF_LOOKS
 
 
 class Obstacle(StrEnum):

@@ -19,9 +19,11 @@ class EngineRow:
     state: str
 
 
-def engine_rows(alive: Fleet, now: datetime) -> list[EngineRow]:
-    """By name, then model. A replay is none: it is not there now."""
+def engine_rows(alive: Fleet, now: datetime, *, engine: str | None = None) -> list[EngineRow]:
+    """By name, then model; `engine` keeps one of them. A replay is none: it is not there now."""
     told = Series.objects.filter(metric=Series.Metric.SCRAPES).exclude(source__kind=Source.Kind.REPLAY)
+    if engine is not None:
+        told = told.filter(engine=engine)
     pairs = told.order_by("engine", "model_name")
     sources = Source.objects.in_bulk()
     return [

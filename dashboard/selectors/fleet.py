@@ -37,13 +37,13 @@ Place = tuple[str, str]  # engine, model
 @dataclass
 class EngineTokens:
     """`computed_tokens` is None where the engine does not tell them, `hit_tokens` empty where it tells no hits; with
-    neither there is no hit rate. `rates` are its hit rates step by step, None where nothing was asked.
+    neither there is no hit rate. `steps` are the (hit, prompt) tokens of each step of `sparks(period)`.
     """
 
     prompt_tokens: int = 0
     computed_tokens: int | None = None
     hit_tokens: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    rates: list[float | None] = field(default_factory=list)
+    steps: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def is_told(self) -> bool:
@@ -52,6 +52,11 @@ class EngineTokens:
     @property
     def hit_rate(self) -> float | None:
         return _rate(sum(self.hit_tokens.values()), self.prompt_tokens) if self.is_told else None
+
+    @property
+    def rates(self) -> list[float | None]:
+        """The hit rate of each step, None where nothing was asked."""
+        return [_rate(hit, prompt) if self.is_told else None for hit, prompt in self.steps]
 
 
 def engine_tokens(period: Period) -> dict[Place, EngineTokens]:
@@ -62,7 +67,7 @@ def engine_tokens(period: Period) -> dict[Place, EngineTokens]:
     sums = span_sums(names, period)
     for pk, (engine, model_name, metric, tier) in names.items():
         _book(found[engine, model_name], metric, tier, sums.get(pk, 0))
-    _add_rates(found, names, sparks(period))
+    _add_steps(found, names, sparks(period))
     return dict(found)
 
 
@@ -81,7 +86,7 @@ def sparks(period: Period) -> Period:
     return period.in_steps_of(next((step for step in _STEPS if step >= shortest), _STEPS[-1]))
 
 
-def _add_rates(found: Mapping[Place, EngineTokens], names: Mapping[int, tuple[str, ...]], steps: Period) -> None:
+def _add_steps(found: Mapping[Place, EngineTokens], names: Mapping[int, tuple[str, ...]], steps: Period) -> None:
     """From prompt and computed tokens where both are told: two series an engine instead of one a tier."""
     wanted = {pk: ((engine, model_name), metric) for pk, (engine, model_name, metric, _) in names.items()}
     parts = {pk: key for pk, key in wanted.items() if _is_needed(*key, found)}
@@ -94,7 +99,7 @@ def _add_rates(found: Mapping[Place, EngineTokens], names: Mapping[int, tuple[st
             computed = sums[place, Metric.COMPUTED_TOKENS]
             hits = {slot: prompt - computed.get(slot, 0) for slot, prompt in prompts.items()}
         slots = range(len(steps.starts))
-        told.rates = [_rate(hits.get(slot, 0), prompts.get(slot, 0)) if told.is_told else None for slot in slots]
+        told.steps = [(hits.get(slot, 0), prompts.get(slot, 0)) for slot in slots]
 
 
 def _is_needed(place: Place, metric: str, found: Mapping[Place, EngineTokens]) -> bool:

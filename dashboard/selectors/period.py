@@ -96,6 +96,26 @@ def fit(start: float, end: float, oldest: Mapping[int, int]) -> Period:
     raise AssertionError("the last step always fits")
 
 
+def twins(start: float, end: float, shift: int | None, *, now: float) -> tuple[Period, Period]:
+    """The period between two moments and one as long `shift` seconds earlier, None for the one right before it.
+
+    Both have the same steps, the finest that are still kept of both; the shift is rounded to whole steps. Raises
+    PeriodError with a sentence.
+    """
+    between(start, end, now=now)
+    oldest = oldest_starts(retention(), now)
+    for step in _STEPS:
+        first = _aligned(start, end, step)
+        moved = first.end - first.start if shift is None else round(shift / step) * step
+        if first.start < moved:
+            raise PeriodError("The other period would begin before 1970.")
+        second = Period(first.start - moved, first.end - moved, step)
+        is_kept = min(first.start, second.start) >= oldest.get(first.resolution, 0)
+        if step == _STEPS[-1] or ((end - start) / step <= MAX_STEPS and is_kept):
+            return first, second
+    raise AssertionError("the last step always fits")
+
+
 def _aligned(start: float, end: float, step: int) -> Period:
     """Whole steps: the end is rounded up (the newest bucket is shown while it fills), the length is kept."""
     aligned_end = ceil(end / step) * step

@@ -4,22 +4,31 @@ Runs are compared by the time of the trace, from each one's own beginning, where
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
-
 from dashboard.models import Replay
-from dashboard.selectors.period import Period, between
+from dashboard.selectors.period import MAX_SECONDS, Period, between
 from dashboard.selectors.tokens import hit_rate_series
 
 MOST_COMPARED = 6
-_SHOWN = 100
+PAGE_SIZE = 50
 _LEAST_SECONDS = 60  # the shortest period that a page shows
 
 
-def newest() -> QuerySet[Replay]:
-    """Newest first, at most a hundred."""
-    return Replay.objects.select_related("source", "author")[:_SHOWN]
+@dataclass(frozen=True)
+class ReplayPage:
+    rows: list[Replay]
+    number: int
+    num_pages: int
+
+
+def replay_page(number: int = 1) -> ReplayPage:
+    """Newest first; `number` is from 1, out of range it is brought into it."""
+    rows = Replay.objects.select_related("source", "author")
+    num_pages = max(1, -(-rows.count() // PAGE_SIZE))
+    number = min(max(number, 1), num_pages)
+    return ReplayPage(list(rows[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]), number, num_pages)
 
 
 def chosen(ids: Sequence[int]) -> list[Replay]:
@@ -32,7 +41,8 @@ def stretch(replay: Replay) -> tuple[int, int] | None:
     """Where it lies, in Unix seconds, as pages ask for it; None until that is known."""
     if replay.starts_at is None or replay.ends_at is None:
         return None
-    return replay.starts_at, max(replay.ends_at, replay.starts_at + _LEAST_SECONDS)
+    ends_at = max(replay.ends_at, replay.starts_at + _LEAST_SECONDS)
+    return replay.starts_at, min(ends_at, replay.starts_at + MAX_SECONDS)
 
 
 def rates_over_time(replay: Replay, now: float) -> dict[str, Any]:

@@ -29,6 +29,8 @@ class SizeRow:
     applied_at: datetime | None = None
     policy: str | None = None
     write_mode: str | None = None
+    store_after_hits: int | None = None
+    load: str | None = None
     reason: str = ""
 
 
@@ -59,6 +61,8 @@ def _own(setting: TierSetting, alive: Fleet) -> SizeRow:
         applied_at=setting.applied_at,
         policy=setting.policy,
         write_mode=setting.write_mode,
+        store_after_hits=setting.store_after_hits,
+        load=setting.load,
         reason=setting.reason or (live.reason if live else ""),
     )
 

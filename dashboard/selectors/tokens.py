@@ -39,7 +39,10 @@ def hit_rate_series(period: Period, *, engine: str | None = None, model_name: st
     A tier's rate is its hit tokens / all prompt tokens; its conditional rate divides by the tokens that reached it.
     Rates are never clamped: above 1 the engine counts wrongly, and that has to be seen.
     """
-    return rates(token_series(period, engine=engine, model_name=model_name))
+    found = rates(token_series(period, engine=engine, model_name=model_name))
+    if not series_of((Metric.HIT_TOKENS, Metric.COMPUTED_TOKENS), engine=engine, model_name=model_name).exists():
+        found["total"] = [None] * len(period.starts)  # no engine tells what it hit
+    return found
 
 
 def rates(tokens: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dashboard.selectors.spans import span_sums
 from dashboard.selectors.store import Metric, counters_of, in_tier_order, names_of
 
 _COUNTS = (Metric.PROMPT_TOKENS, Metric.COMPUTED_TOKENS, Metric.GENERATED_TOKENS, Metric.REQUESTS, Metric.PREEMPTIONS)
+_HITS = (Metric.HIT_TOKENS, Metric.COMPUTED_TOKENS)  # either tells what was hit; with neither there is no hit rate
 
 
 @dataclass
@@ -25,8 +26,9 @@ class _Sums:
 
 def totals(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
     """{"prompt_tokens", "computed_tokens", "hit_tokens": {tier}, "generated_tokens", "requests", "finish_reasons",
-    "preemptions", "hit_rate", "ttft_p50", "ttft_p95", "num_looks", "is_observed", "previous": the same, or None where
-    unobserved}. "requests" is None where no engine tells them: many that are watched tell tokens alone.
+    "preemptions", "hit_rate", "tells_computed", "ttft_p50", "ttft_p95", "num_looks", "is_observed", "previous": the
+    same, or None where unobserved}. "requests" is None where no engine tells them: many that are watched tell tokens
+    alone; so is "hit_rate" where nothing was asked, or no engine tells what it hit.
     """
     now = _totals(period, engine, model_name)
     previous = _totals(period.before(), engine, model_name)
@@ -42,7 +44,8 @@ def _totals(period: Period, engine: str | None, model_name: str | None) -> dict[
         "requests": found.counts[Metric.REQUESTS] if Metric.REQUESTS in found.told or not prompt else None,
         "hit_tokens": {tier: found.hits[tier] for tier in in_tier_order(found.hits)},
         "finish_reasons": found.reasons,
-        "hit_rate": sum(found.hits.values()) / prompt if prompt > 0 else None,
+        "tells_computed": Metric.COMPUTED_TOKENS in found.told or not prompt,
+        "hit_rate": sum(found.hits.values()) / prompt if prompt > 0 and not found.told.isdisjoint(_HITS) else None,
         "ttft_p50": quantile(0.5, ttft),
         "ttft_p95": quantile(0.95, ttft),
         "num_looks": found.counts[Metric.SCRAPES],

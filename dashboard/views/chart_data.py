@@ -53,6 +53,11 @@ def tiles_json(request: HttpRequest) -> dict[str, Any]:
     """Totals of the period, and how engines and sources stand at this moment."""
     now = time.time()
     query = read_query(request.GET, now)
+    return {**tiles_of(query, now), **state_now(query.engine, now)}
+
+
+def tiles_of(query: Query, now: float) -> dict[str, Any]:
+    """What the period came to, as tiles, as parts, and beside each change of a tier. Raises BadParameterError."""
     period = period_of(query, now)
     counted = totals.totals(period, engine=query.engine, model_name=query.model_name)
     return {
@@ -63,7 +68,6 @@ def tiles_json(request: HttpRequest) -> dict[str, Any]:
         "changes": change_rows(
             before_and_after(period, now=now, engine=query.engine, model_name=query.model_name),
         ),
-        **state_now(query.engine, now),
     }
 
 

@@ -6,15 +6,28 @@ from datetime import UTC, datetime
 
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.exports.others import curve_table, flows_table, frontier_table, split_table
+from dashboard.exports.others import (
+    curve_table,
+    fleet_table,
+    flows_table,
+    frontier_table,
+    models_table,
+    sides_table,
+    split_table,
+)
 from dashboard.exports.table import Table, as_csv, as_parquet
+from dashboard.selectors.engines import fleet
 from dashboard.selectors.flows import flows_of
+from dashboard.selectors.model_tokens import by_model
 from dashboard.selectors.period import Period
 from dashboard.selectors.tier_costs import tier_costs
+from dashboard.selectors.totals import totals
 from dashboard.views.advice_data import frontier
 from dashboard.views.answers import refusal
 from dashboard.views.chart_data import period_of
+from dashboard.views.fleet_data import asked_engines
 from dashboard.views.params import BadParameterError, Query, read_query
+from dashboard.views.sides import read_sides
 from dashboard.views.time_charts import TIME_CHARTS
 from dashboard.views.what_if_data import asked, check_known, read_sizes
 
@@ -46,8 +59,26 @@ def _frontier(period: Period, query: Query, params: Params, now: float) -> Table
     return frontier_table([], []) if isinstance(front, str) else frontier_table(front.tiers, front.choices)
 
 
+def _fleet(period: Period, query: Query, params: Params, now: float) -> Table:
+    return fleet_table(*asked_engines(query, fleet(), now))
+
+
+def _models(period: Period, query: Query, params: Params, now: float) -> Table:
+    engines, tokens = asked_engines(query, fleet(), now)
+    return models_table(engines, {name: told.tokens for name, told in by_model(tokens).items()})
+
+
+def _compare(period: Period, query: Query, params: Params, now: float) -> Table:
+    """Both sides' numbers; which the right one is, `other`, `against` and `at` say (views/sides.py)."""
+    left, right = read_sides(query, params, now)
+    return sides_table(*(totals(side.period, engine=side.engine, model_name=side.model_name) for side in (left, right)))
+
+
 OTHER_CHARTS: dict[str, Callable[[Period, Query, Params, float], Table]] = {
     "flows": _flows,
+    "fleet": _fleet,
+    "models": _models,
+    "compare": _compare,
     "what-if-curve": _curve,
     "what-if-split": _split,
     "what-if-frontier": _frontier,

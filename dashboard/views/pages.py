@@ -26,47 +26,37 @@ from dashboard.views.params import (
 from dashboard.views.track_record import track_record
 
 # What each main.js imports: named in the page, so that a browser asks for all of it at once, not one after the other.
-_SHARED = [
-    *(f"js/lib/{name}.js" for name in ("api", "dom", "downloads", "hints", "plotly", "time")),
-    *(f"js/overview/{name}.js" for name in ("charts", "filters", "link", "live", "query", "state", "table", "tiles")),
+FILTERED = [
+    *(f"js/lib/{name}.js" for name in ("api", "dom", "downloads", "firing", "hints", "plotly", "time")),
+    *(f"js/overview/{name}.js" for name in ("charts", "filters", "link", "live", "query", "state", "table")),
 ]
-_OVERVIEW = [*_SHARED, "js/overview/tenants.js"]
-_TIERS = [*_SHARED, *(f"js/tiers/{name}.js" for name in ("cards", "flows"))]
+STARTED = [*FILTERED, "js/overview/start.js"]
+CHARTED = [*STARTED, "js/lib/addresses.js", "js/overview/tiles.js"]
+_OVERVIEW = [*CHARTED, "js/overview/tenants.js"]
+_TIERS = [*CHARTED, *(f"js/tiers/{name}.js" for name in ("cards", "flows"))]
 _WHAT_IF = [
-    *(f"js/lib/{name}.js" for name in ("api", "dom", "downloads", "hints", "plotly", "time")),
-    *(f"js/overview/{name}.js" for name in ("charts", "filters", "link", "live", "query", "state", "table")),
+    *FILTERED,
     *(f"js/what-if/{name}.js" for name in ("advice", "figures", "policies", "sizes", "tenants", "words")),
-]
-
-_FLEET = [
-    *(f"js/lib/{name}.js" for name in ("api", "dom", "hints", "plotly", "time")),
-    *(f"js/overview/{name}.js" for name in ("charts", "filters", "link", "live", "query", "state", "table")),
-    "js/fleet/rows.js",
 ]
 
 _MODEL = "SmolLM2-135M-Instruct"  # what is loaded where nobody chose another, for the example while it loads
 
 
 def overview(request: HttpRequest) -> HttpResponse:
-    return _charts_page(request, "overview.html", _OVERVIEW, tenants=all_tenants())
+    return charts_page(request, "overview.html", _OVERVIEW, tenants=all_tenants())
 
 
 def tiers(request: HttpRequest) -> HttpResponse:
     """Whether each tier pays for itself."""
-    return _charts_page(request, "tiers.html", _TIERS)
-
-
-def fleet_page(request: HttpRequest) -> HttpResponse:
-    """Every engine in one table."""
-    return _charts_page(request, "fleet.html", _FLEET)
+    return charts_page(request, "tiers.html", _TIERS)
 
 
 def what_if(request: HttpRequest) -> HttpResponse:
     """What other tier sizes would do, and what came of earlier predictions."""
-    return _charts_page(request, "what_if.html", _WHAT_IF, record=track_record(time.time()))
+    return charts_page(request, "what_if.html", _WHAT_IF, record=track_record(time.time()))
 
 
-def _charts_page(request: HttpRequest, template: str, modules: list[str], **more: Any) -> HttpResponse:
+def charts_page(request: HttpRequest, template: str, modules: list[str], **more: Any) -> HttpResponse:
     """Charts of a period. A wrong address shows the default period and says what was wrong."""
     now = time.time()
     default_range = _default_range(now)

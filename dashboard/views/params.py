@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from dashboard.selectors.period import MAX_SECONDS
+
 RANGES = {"5m": 300, "15m": 900, "1h": 3_600, "6h": 21_600, "24h": 86_400, "7d": 604_800, "30d": 2_592_000}
 RANGE_WORDS = {
     "5m": "5 min",
@@ -19,7 +21,6 @@ RANGE_WORDS = {
 }
 DEFAULT_RANGE = "15m"
 NEWCOMERS_RANGE = "5m"
-_LONGEST_SECONDS = 5 * 366 * 86_400
 _SHORTEST_SECONDS = 60
 _LONGEST_NAME = 200
 
@@ -42,7 +43,7 @@ class Query:
 
 def read_query(params: Mapping[str, str], now: float, *, ends: tuple[str, str] = ("start", "end")) -> Query:
     """`ends` are the names of a custom period's two moments. Raises BadParameterError."""
-    names = [_name(params, name) for name in ("engine", "model", "tenant")]
+    names = [read_name(params, name) for name in ("engine", "model", "tenant")]
     if any(params.get(name) for name in ends):
         start, end = _custom(params, now, *ends)
         return Query(start, end, "", *names)
@@ -52,22 +53,29 @@ def read_query(params: Mapping[str, str], now: float, *, ends: tuple[str, str] =
     return Query(int(now) - RANGES[name], int(now), name, *names)
 
 
+def page_number(params: Mapping[str, str]) -> int:
+    """`page` of a list in the address, from 1; what is no number means the first."""
+    text = params.get("page") or ""
+    return max(int(text), 1) if text.isascii() and text.isdigit() and len(text) < 10 else 1
+
+
 def _custom(params: Mapping[str, str], now: float, first: str, last: str) -> tuple[int, int]:
     if not (params.get(first) and params.get(last)):
         raise BadParameterError(f"{first} and {last} belong together: give both, or a range.")
-    start, end = _moment(first, params[first]), min(_moment(last, params[last]), int(now))
+    start, end = read_moment(first, params[first]), min(read_moment(last, params[last]), int(now))
     if start > now:
         raise BadParameterError(f"{first} lies in the future, where nothing has been counted yet.")
     if end - start < _SHORTEST_SECONDS:
         raise BadParameterError(f"{last} has to be at least one minute after {first}.")
-    if end - start > _LONGEST_SECONDS:
+    if end - start > MAX_SECONDS:
         raise BadParameterError(
-            f"{first} and {last} are more than five years apart, which is the longest period that can be shown."
+            f"{first} and {last} are more than 20 years apart, which is the longest period that can be shown."
         )
     return start, end
 
 
-def _moment(name: str, text: str) -> int:
+def read_moment(name: str, text: str) -> int:
+    """Unix seconds. Raises BadParameterError."""
     if text.isascii() and text.isdigit() and len(text) <= 11:
         return int(text)
     try:
@@ -77,7 +85,8 @@ def _moment(name: str, text: str) -> int:
         raise BadParameterError(f"{name} is “{text[:40]}”, but it has to be a time like 2026-01-31T12:00Z.") from None
 
 
-def _name(params: Mapping[str, str], name: str) -> str | None:
+def read_name(params: Mapping[str, str], name: str) -> str | None:
+    """None for all of them. Raises BadParameterError."""
     text = params.get(name) or ""
     if len(text) > _LONGEST_NAME or not text.isprintable():
         raise BadParameterError(f"{name} is not a name: at most {_LONGEST_NAME} printable characters.")

@@ -14,7 +14,7 @@ from dashboard.trace_folder import MAX_FILE_BYTES
 _MODULES = [
     *(f"js/lib/{name}.js" for name in ("api", "dom", "plotly", "time")),
     *(f"js/overview/{name}.js" for name in ("live",)),
-    *(f"js/replays/{name}.js" for name in ("compare", "rows", "upload")),
+    *(f"js/replays/{name}.js" for name in ("compare", "rows", "side_by_side", "upload")),
     "js/what-if/figures.js",
 ]
 

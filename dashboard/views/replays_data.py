@@ -19,15 +19,21 @@ from dashboard.selectors import replays
 from dashboard.services.replays import GOING_ON, cancel, remove, resume
 from dashboard.trace_folder import TraceFileError, add_piece, trace_files
 from dashboard.views.answers import json_view
-from dashboard.views.params import BadParameterError
+from dashboard.views.params import BadParameterError, page_number
 from dashboard.zone import in_words
 
 
 @json_view(staff=True)
 def replays_json(request: HttpRequest) -> dict[str, Any]:
-    """All of them, and the traces that lie there."""
+    """A page of them, newest first, and the traces that lie there."""
     files = [{"name": each.name, "size": trace_folder.size_in_words(each)} for each in trace_files()]
-    return {"replays": [_row(replay) for replay in replays.newest()], "files": files}
+    page = replays.replay_page(page_number(request.GET))
+    return {
+        "replays": [_row(replay) for replay in page.rows],
+        "page": page.number,
+        "num_pages": page.num_pages,
+        "files": files,
+    }
 
 
 _ACTIONS: dict[str, Callable[[Replay], Any]] = {

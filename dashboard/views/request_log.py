@@ -13,6 +13,7 @@ from dashboard.selectors.present import engines_and_models
 from dashboard.selectors.requests import request_page
 from dashboard.selectors.tenants import all_tenants
 from dashboard.tenants import shown
+from dashboard.views.params import page_number
 
 _TIERS = (CacheTier.GPU, CacheTier.CPU, CacheTier.DISK, CacheTier.REMOTE)
 _LONGEST_NAME = 200
@@ -21,7 +22,7 @@ _LONGEST_NAME = 200
 def requests(request: HttpRequest) -> HttpResponse:
     """One page of the log, newest first; the filters are in the address. A page number that is none means the first."""
     filters = {name: request.GET.get(name, "")[:_LONGEST_NAME] for name in ("engine", "model", "tier", "tenant")}
-    asked = _number(request.GET.get("page", ""))
+    asked = page_number(request.GET)
     page = request_page(
         asked,
         engine=filters["engine"] or None,
@@ -43,10 +44,6 @@ def requests(request: HttpRequest) -> HttpResponse:
         "legend": [{"origin": origin, "label": LOOKS[origin].label} for origin in (*_TIERS, COMPUTED)],
     }
     return render(request, "requests.html", context)
-
-
-def _number(text: str) -> int:
-    return max(int(text), 1) if text.isascii() and text.isdigit() and len(text) < 10 else 1
 
 
 def _address(request: HttpRequest, number: int) -> str:

@@ -39,6 +39,17 @@ def seeded(pages_stack: SeededStack) -> SeededStack:
     return pages_stack
 
 
+FLEET = ("an_hour", "a_watched_vllm", "one_more_request")
+
+
+@pytest.fixture
+def many(pages_stack: SeededStack) -> SeededStack:
+    """Three engines: ours with an hour of known traffic, another of ours, and a watched one that tells little."""
+    if pages_stack.seeded != FLEET:
+        pages_stack.seed(*FLEET)
+    return pages_stack
+
+
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     with running_chromium() as browser:

@@ -8,6 +8,8 @@ from django.contrib.auth.models import User
 
 from dashboard import valkey
 from dashboard.models import (
+    Alert,
+    AlertRule,
     Bucket,
     Prediction,
     Prices,
@@ -29,7 +31,7 @@ from tests.dashboard.seeded import SeededEngine, lively, seed_requests
 
 def nothing() -> None:
     """An empty store."""
-    for model in (Bucket, Series, TotalBucket, TotalSeries, RequestLog, TierChange, Source, Prediction, Prices):
+    for model in (Bucket, Series, TotalBucket, TotalSeries, RequestLog, TierChange, Source, Prediction, Prices, Alert):
         model.objects.all().delete()
 
 
@@ -76,6 +78,15 @@ def one_more_request() -> None:
     engine.scrape(now, {}, {})
     engine.request(now, {"gpu": 1_000_000}, 234_567, ttft=0.5)
     engine.store(now)
+    valkey.client().publish(valkey.TICK_CHANNEL, "1")
+
+
+def an_alert() -> None:
+    """That the watched engine's source cannot be read fires; told to whoever listens."""
+    rule, _ = AlertRule.objects.get_or_create(kind="source_stale", defaults={"for_minutes": 5})
+    now = datetime.now(UTC)
+    told = {"labels": {"source": "gpu-7"}, "fingerprint": "f", "summary": "gpu-7 could not be read lately."}
+    Alert.objects.create(rule=rule, state="firing", pending_at=now, firing_at=now, **told)
     valkey.client().publish(valkey.TICK_CHANNEL, "1")
 
 

@@ -118,6 +118,27 @@ class SeededEngine:
         return (self.model_name, *key)
 
 
+def counted(
+    name: str,
+    *,
+    hits: dict[str, int],
+    computed: int | None,
+    now: float,
+    source: str = "",
+    model: str = MODEL,
+    age: float = 100,
+) -> None:
+    """An engine that was looked at once, `age` seconds ago, and told so many tokens; computed ones not with None."""
+    told = SeededEngine(engine=name, model_name=model, source_name=source or name.partition("/")[0])
+    told.scrape(now - age, {}, {})
+    told.add(now - age, "prompt_tokens", sum(hits.values()) + (computed or 0))
+    for tier, tokens in hits.items():
+        told.add(now - age, "hit_tokens", tokens, tier=tier)
+    if computed is not None:
+        told.add(now - age, "computed_tokens", computed)
+    told.store(now)
+
+
 TENANTS = ("common", "acme", "umbrella")
 CAPACITY = {"gpu": 2_080, "cpu": 4_160, "disk": 44_000}
 

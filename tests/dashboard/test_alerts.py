@@ -353,16 +353,21 @@ def test_the_page_lists_what_fires_and_the_header_of_every_page_counts_it(admin:
     assert 'id="firing" hidden' in admin.get("/").content.decode()
     evaluate(at(0))
     evaluate(at(5))
-    page = admin.get("/alerts/").content.decode()
-    assert "gpu-7 could not be read lately" in page
-    assert "docs/runbook.md#source-stale" in page
-    assert "TierscopeHitRateFell" in page
+    (active,) = admin.get("/api/alerts.json").json()["active"]
+    assert active["summary"] == "gpu-7 could not be read lately: its numbers are old."
+    assert (active["state"], active["runbook"]) == ("firing", "docs/runbook.md#source-stale")
+    assert "TierscopeHitRateFell" in admin.get("/alerts/").content.decode()
     for path in ("/", "/tiers/", "/requests/", "/chat/"):
         assert '<span data-count>1</span><span class="visually-hidden"> firing' in admin.get(path).content.decode()
     assert admin.get("/api/tiles.json").json()["num_firing"] == 1
     recover(source, at(6))
     evaluate(at(6))
-    assert "No alert is pending or firing." in admin.get("/alerts/").content.decode()
+    told = admin.get("/api/alerts.json").json()
+    assert (told["active"], [each["summary"] for each in told["resolved"]], told["num_firing"]) == (
+        [],
+        [active["summary"]],
+        0,
+    )
 
 
 def test_thresholds_are_changed_in_the_admin_within_their_bounds(admin: Client) -> None:

@@ -15,13 +15,18 @@ def totals(**changes: Any) -> dict[str, Any]:
         "prompt_tokens": 1000,
         "computed_tokens": 500,
         "hit_tokens": {"gpu": 400, "cpu": 100},
+        "tells_computed": True,
         "requests": 10,
         "num_looks": 360,
         "ttft_p50": 0.2,
         "ttft_p95": 1.0,
     }
-    now = before | {"prompt_tokens": 1200, "hit_tokens": {"gpu": 600, "cpu": 120}, "computed_tokens": 480}
-    return now | {"previous": before} | changes
+    now = before | {"prompt_tokens": 1200, "hit_tokens": {"gpu": 600, "cpu": 120}, "computed_tokens": 480} | changes
+    return {**now, "hit_rate": rate(now), "previous": {**before, "hit_rate": rate(before)}} | changes
+
+
+def rate(told: dict[str, Any]) -> float | None:
+    return sum(told["hit_tokens"].values()) / told["prompt_tokens"] if told["prompt_tokens"] else None
 
 
 def tile(key: str, counted: dict[str, Any], seconds: int = 3600) -> dict[str, Any]:
@@ -55,6 +60,8 @@ NOTHING: dict[str, Any] = {
     "prompt_tokens": 0,
     "computed_tokens": 0,
     "hit_tokens": {},
+    "hit_rate": None,
+    "tells_computed": True,
     "requests": 0,
     "ttft_p50": None,
     "ttft_p95": None,

@@ -12,7 +12,7 @@ from dashboard.selectors import totals
 from dashboard.selectors.fleet import engine_tokens, sparks
 from dashboard.selectors.period import Period, between
 from tests.dashboard.live_engine import publish
-from tests.dashboard.seeded import MODEL, SeededEngine
+from tests.dashboard.seeded import MODEL, SeededEngine, counted
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("valkey")]
 
@@ -21,17 +21,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("valkey")]
 def browser(client: Client) -> Client:
     client.force_login(User.objects.create_user("ada"))
     return client
-
-
-def engine(name: str, *, hits: dict[str, int], computed: int | None, now: float, source: str = "") -> None:
-    told = SeededEngine(engine=name, source_name=source or name.partition("/")[0])
-    told.scrape(now - 100, {}, {})
-    told.add(now - 100, "prompt_tokens", sum(hits.values()) + (computed or 0))
-    for tier, tokens in hits.items():
-        told.add(now - 100, "hit_tokens", tokens, tier=tier)
-    if computed is not None:
-        told.add(now - 100, "computed_tokens", computed)
-    told.store(now)
 
 
 def rows(browser: Client, query: str = "range=15m") -> list[dict[str, Any]]:
@@ -43,16 +32,16 @@ def rows(browser: Client, query: str = "range=15m") -> list[dict[str, Any]]:
 
 def test_each_engine_s_tokens_are_those_of_the_totals_and_its_line_s(browser: Client) -> None:
     now = time.time()
-    engine("gpu-1/0", hits={"gpu": 60, "disk": 20}, computed=20, now=now)
-    engine("gpu-2/0", hits={"unattributed": 30}, computed=None, now=now)
+    counted("gpu-1/0", hits={"gpu": 60, "disk": 20}, computed=20, now=now)
+    counted("gpu-2/0", hits={"unattributed": 30}, computed=None, now=now)
     period = between(now - 900, now, now=now)
     found = engine_tokens(period)
     for (name, _), told in found.items():
-        counted = totals.totals(period, engine=name)
+        summed = totals.totals(period, engine=name)
         assert (told.prompt_tokens, dict(told.hit_tokens), told.hit_rate) == (
-            counted["prompt_tokens"],
-            counted["hit_tokens"],
-            counted["hit_rate"],
+            summed["prompt_tokens"],
+            summed["hit_tokens"],
+            summed["hit_rate"],
         )
         assert [rate for rate in told.rates if rate is not None] == [told.hit_rate]
     assert found["gpu-2/0", MODEL].computed_tokens is None
@@ -60,11 +49,11 @@ def test_each_engine_s_tokens_are_those_of_the_totals_and_its_line_s(browser: Cl
 
 def test_the_worst_comes_first(browser: Client) -> None:
     now = time.time()
-    engine("good/0", hits={"gpu": 90}, computed=10, now=now)
-    engine("poor/0", hits={"gpu": 10}, computed=90, now=now)
-    engine("idle/0", hits={}, computed=0, now=now)
-    engine("lost/0", hits={"gpu": 99}, computed=1, now=now)
-    engine("off/0", hits={"gpu": 50}, computed=50, now=now)
+    counted("good/0", hits={"gpu": 90}, computed=10, now=now)
+    counted("poor/0", hits={"gpu": 10}, computed=90, now=now)
+    counted("idle/0", hits={}, computed=0, now=now)
+    counted("lost/0", hits={"gpu": 99}, computed=1, now=now)
+    counted("off/0", hits={"gpu": 50}, computed=50, now=now)
     Source.objects.exclude(name="embedded").update(kind="vllm")
     Source.objects.filter(name="lost").update(last_ok_at=None, last_scraped_at="2026-01-01T00:00:00Z")
     Source.objects.filter(name="off").update(is_enabled=False)
@@ -89,15 +78,15 @@ def test_an_engine_that_tells_no_hits_has_no_hit_rate(browser: Client) -> None:
 
 def test_filters_keep_one_engine_and_one_model(browser: Client) -> None:
     now = time.time()
-    engine("gpu-1/0", hits={"gpu": 60}, computed=20, now=now)
-    engine("gpu-2/0", hits={"gpu": 60}, computed=20, now=now)
+    counted("gpu-1/0", hits={"gpu": 60}, computed=20, now=now)
+    counted("gpu-2/0", hits={"gpu": 60}, computed=20, now=now)
     assert [row["engine"] for row in rows(browser, "range=1h&engine=gpu-2/0")] == ["gpu-2/0"]
     assert rows(browser, "range=1h&model=none") == []
 
 
 def test_our_own_engine_says_itself_how_it_is(browser: Client) -> None:
     now = time.time()
-    engine("local", hits={"gpu": 60}, computed=20, now=now, source="embedded")
+    counted("local", hits={"gpu": 60}, computed=20, now=now, source="embedded")
     assert (rows(browser)[0]["state"], rows(browser)[0]["is_wrong"]) == ("offline", True)
     publish("local")
     assert (rows(browser)[0]["state"], rows(browser)[0]["is_wrong"]) == ("ready", False)

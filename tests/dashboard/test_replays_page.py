@@ -84,6 +84,34 @@ def test_what_is_typed_wrong_is_said_and_nothing_is_stored(staff: Client, typed:
     assert not Replay.objects.exists()
 
 
+def test_more_replays_than_a_page_holds_have_pages(staff: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.selectors.replays.PAGE_SIZE", 2)
+    write_trace()
+    names = [make(f"run-{number}").name for number in range(5)][::-1]
+    told = [staff.get(f"/api/replays.json?page={page}").json() for page in (1, 2, 3, 9, "x")]
+    assert [[row["name"] for row in page["replays"]] for page in told] == [
+        names[:2],
+        names[2:4],
+        names[4:],
+        names[4:],
+        names[:2],
+    ]
+    assert [(page["page"], page["num_pages"]) for page in told] == [(1, 3), (2, 3), (3, 3), (3, 3), (1, 3)]
+
+
+def test_a_trace_of_many_years_opens_on_every_page(staff: Client) -> None:
+    write_trace()
+    replay = make()
+    run(replay)
+    replay.refresh_from_db()
+    Replay.objects.update(starts_at=0, extent=replay.extent | {"seconds": 20 * 366 * 86_400})
+    (row,) = staff.get("/api/replays.json").json()["replays"]
+    for link in row["links"]:
+        query = link["url"].partition("?")[2]
+        for path in ("/api/tiles.json", "/api/tiers.json", "/api/what-if.json", "/api/charts/tokens.json"):
+            assert staff.get(f"{path}?{query}").status_code == 200, path
+
+
 def test_cancel_resume_and_remove(staff: Client) -> None:
     write_trace()
     replay = make()

@@ -13,7 +13,7 @@ from dashboard.services.api_keys import create_api_key
 from tests.dashboard.seeded import MODEL, lively, seed_requests
 
 pytestmark = pytest.mark.django_db
-PAGES = ("/", "/chat/", "/requests/", "/what-if/", "/fleet/", "/alerts/")
+PAGES = ("/", "/chat/", "/requests/", "/what-if/", "/fleet/", "/models/", "/compare/", "/alerts/")
 ROOT = Path(__file__).parents[2]
 
 
@@ -189,11 +189,21 @@ def imported(script: Path) -> set[Path]:
     return found
 
 
-_SCRIPTS = [("/", "overview"), ("/tiers/", "tiers"), ("/what-if/", "what-if"), ("/fleet/", "fleet")]
+_SCRIPTS = [
+    ("/", "overview"),
+    ("/tiers/", "tiers"),
+    ("/what-if/", "what-if"),
+    ("/fleet/", "fleet"),
+    ("/models/", "models"),
+    ("/engines/local/", "engine"),
+    ("/compare/", "compare"),
+    ("/alerts/", "alerts"),
+]
 
 
 @pytest.mark.parametrize(("page", "folder"), _SCRIPTS)
 def test_a_page_names_every_module_that_its_script_imports(browser: Client, page: str, folder: str) -> None:
+    lively(time.time(), seconds=60).store(time.time())
     html = text(browser, page)
     names = {path.relative_to(ROOT / "static").as_posix() for path in imported(ROOT / f"static/js/{folder}/main.js")}
     assert {name for name in names if f"/static/{name}" not in html} == set()

@@ -1,6 +1,12 @@
 // Talks to our own JSON addresses. An error is a sentence that can be shown.
 
-export class ApiError extends Error {}
+export class ApiError extends Error {
+  /** `status`: the server's; none where it did not answer. */
+  constructor(sentence, status) {
+    super(sentence);
+    this.status = status;
+  }
+}
 
 const TIMEOUT_MILLISECONDS = 20_000;
 
@@ -23,7 +29,7 @@ async function answer(response) {
     throw new ApiError("Your session has ended; log in again.");
   }
   const body = await response.json().catch(() => null);
-  if (!response.ok) throw new ApiError(body?.error ?? `The server answered with status ${response.status}.`);
+  if (!response.ok) throw new ApiError(body?.error ?? `The server answered with status ${response.status}.`, response.status);
   return body;
 }
 

@@ -72,15 +72,20 @@ function fillTable(chart) {
   $(".scroll", details).replaceChildren(tableOf(figure, $("h2", chart).textContent));
 }
 
+/** The figure as the server made it, and its numbers as a table. */
+export async function showFigure(chart, figure) {
+  drawn.set(chart.dataset.chart, figure);
+  await draw(chart);
+  fillTable(chart);
+}
+
 async function refresh(chart, query) {
   const asked = query.toString();
   chart.dataset.asked = asked;
   try {
     const { figure } = await getJson(`/api/charts/${chart.dataset.chart}.json?${asked}`);
     if (chart.dataset.asked !== asked) return; // a newer question is on its way
-    drawn.set(chart.dataset.chart, figure);
-    await draw(chart);
-    fillTable(chart);
+    await showFigure(chart, figure);
   } catch (error) {
     if (!drawn.has(chart.dataset.chart)) say(chart, error.message);
     throw error;
@@ -102,6 +107,7 @@ export function markStale(isStale) {
 
 // A whole draw, not Plotly's own resizing: that keeps the columns of the legend that fitted the old width.
 function redrawWhenResized() {
+  if (!$(".charts")) return;
   let timer;
   let width = $(".charts").clientWidth;
   new ResizeObserver(([entry]) => {

@@ -3,6 +3,8 @@
 import { $, $$ } from "../lib/dom.js";
 import { change, current, isCustom } from "./query.js";
 
+const FILTERS = ["engine", "model"]; // a page may have one of them, or none
+
 const pad = (number) => String(number).padStart(2, "0");
 
 function asLocalInput(date) {
@@ -17,8 +19,7 @@ function show() {
   }
   $("#custom-toggle").setAttribute("aria-current", String(isCustom(query)));
   $("#custom").hidden = !isCustom(query) && $("#custom-toggle").getAttribute("aria-expanded") !== "true";
-  $("#engine").value = query.get("engine") ?? "";
-  $("#model").value = query.get("model") ?? "";
+  for (const name of FILTERS) if ($(`#${name}`)) $(`#${name}`).value = query.get(name) ?? "";
   if (isCustom(query)) fill(query.get("start"), query.get("end"));
 }
 
@@ -62,8 +63,7 @@ export function startFilters() {
   $("#custom-toggle").addEventListener("click", openCustom);
   $("#custom").addEventListener("submit", applyCustom);
   for (const input of [$("#start"), $("#end")]) input.addEventListener("input", () => $("#end").setCustomValidity(""));
-  $("#engine").addEventListener("change", (event) => change({ engine: event.target.value }));
-  $("#model").addEventListener("change", (event) => change({ model: event.target.value }));
+  for (const name of FILTERS) $(`#${name}`)?.addEventListener("change", ({ target }) => change({ [name]: target.value }));
   document.addEventListener("querychange", show);
   show();
 }

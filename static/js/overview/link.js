@@ -1,7 +1,7 @@
 // “Copy link”: an address that shows the same to whoever opens it, filters, sizes and colours included.
 
 import { $, $$ } from "../lib/dom.js";
-import { current, isCustom } from "./query.js";
+import { current, inAddress, isCustom } from "./query.js";
 
 const SECONDS = { m: 60, h: 3_600, d: 86_400 };
 
@@ -12,7 +12,7 @@ const moment = (seconds) => `${new Date(seconds * 1000).toISOString().slice(0, 1
 export function permalink(isFixed) {
   const query = new URLSearchParams(location.search);
   for (const name of ["range", "start", "end", "theme"]) query.delete(name);
-  for (const [name, value] of current()) query.set(name, value);
+  for (const [name, value] of inAddress()) query.set(name, value);
   if (isFixed && !isCustom(query)) {
     const now = Math.floor(Date.now() / 1000);
     query.set("start", moment(now - lengthOf(query.get("range"))));

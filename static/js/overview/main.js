@@ -1,15 +1,10 @@
 // The overview: asks for tiles and charts of the period in the address, again whenever something was recorded.
 
 import { getJson } from "../lib/api.js";
-import { $ } from "../lib/dom.js";
-import { startDownloads } from "../lib/downloads.js";
-import { markStale, refreshCharts, startCharts } from "./charts.js";
-import { startFilters } from "./filters.js";
-import { startHints } from "../lib/hints.js";
-import { startLink } from "./link.js";
-import { startLive } from "./live.js";
+import { markStale, refreshCharts } from "./charts.js";
 import { current } from "./query.js";
-import { showError, showState, startSampleButton } from "./state.js";
+import { startPage } from "./start.js";
+import { showError, showState } from "./state.js";
 import { refreshTenants } from "./tenants.js";
 import { showChanges, showEngines, showOrigins, showTiles } from "./tiles.js";
 
@@ -38,15 +33,4 @@ async function refresh() {
   }
 }
 
-startFilters();
-startHints();
-startDownloads(current);
-startLink();
-startCharts();
-startSampleButton(refresh);
-document.addEventListener("querychange", refresh);
-$("#zone").textContent = Intl.DateTimeFormat().resolvedOptions().timeZone;
-refresh().then(() => {
-  document.body.dataset.ready = "true";
-  startLive(refresh);
-});
+startPage(refresh);

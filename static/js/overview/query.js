@@ -3,11 +3,20 @@
 const KNOWN = ["range", "start", "end", "engine", "model", "tenant"];
 const SIZES = ["gpu", "cpu", "disk", "remote"]; // of the what-if page; those of one engine say nothing of another, as tenants
 
+const { engine: ofPage } = document.body.dataset; // the page of one engine has it in its path
+
 export function current() {
+  const query = inAddress();
+  if (ofPage) query.set("engine", ofPage);
+  return query;
+}
+
+/** What the address itself says, or the default period. */
+export function inAddress() {
   const isWrong = "wrongAddress" in document.body.dataset; // the page has said so, and shows the default
   const asked = new URLSearchParams(isWrong ? "" : location.search);
   const query = new URLSearchParams();
-  for (const name of KNOWN) if (asked.get(name)) query.set(name, asked.get(name));
+  for (const name of KNOWN) if (asked.get(name) && !(ofPage && name === "engine")) query.set(name, asked.get(name));
   if (!query.has("start") && !query.has("range")) query.set("range", document.body.dataset.range);
   return query;
 }
@@ -17,7 +26,7 @@ export const isCustom = (query) => query.has("start");
 export function change(changes) {
   const query = new URLSearchParams(location.search); // also what this page does not know: the theme, sizes
   for (const name of KNOWN) query.delete(name);
-  for (const [name, value] of Object.entries({ ...Object.fromEntries(current()), ...changes })) {
+  for (const [name, value] of Object.entries({ ...Object.fromEntries(inAddress()), ...changes })) {
     if (value) query.set(name, value);
     else query.delete(name);
   }

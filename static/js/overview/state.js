@@ -2,6 +2,7 @@
 
 import { postJson } from "../lib/api.js";
 import { $, $$ } from "../lib/dom.js";
+import { showFiring } from "../lib/firing.js";
 import { markStale } from "./charts.js";
 
 export function showState(answer) {
@@ -14,8 +15,7 @@ export function showState(answer) {
   $("#empty-ever").hidden = answer.has_any_traffic;
   $("#empty-period").hidden = !answer.has_any_traffic;
   showSample(answer.sample_traffic, answer.engines);
-  $("#firing").hidden = answer.num_firing === 0;
-  $("[data-count]", $("#firing")).textContent = answer.num_firing;
+  showFiring(answer.num_firing);
 }
 
 export const showError = (sentence) => notice("#error", sentence ? [sentence] : []);

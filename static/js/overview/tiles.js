@@ -1,7 +1,9 @@
 // The tiles, the bar of origins, and the tiers as they are at this moment. All words come from the server.
 
+import { engineAddress, periodOf } from "../lib/addresses.js";
 import { $, h } from "../lib/dom.js";
 import { inWords } from "../lib/time.js";
+import { current } from "./query.js";
 
 const LABEL_PIXELS = 58; // “20.7 %” and its margins
 
@@ -80,7 +82,7 @@ export function showEngines(engines) {
 function engineNow(engine) {
   const facts = [engine.model_name, engine.requests_text].map((text) => h("span", { class: "muted small" }, text));
   const tiers = h("div", { class: "tiers-now" }, ...engine.tiers.map(tierNow));
-  return h("div", { class: "engine-now" }, h("div", { class: "engine-head" }, h("h3", {}, engine.name), ...facts), tiers);
+  return h("div", { class: "engine-now" }, h("div", { class: "engine-head" }, h("h3", {}, h("a", { href: engineAddress(engine.name, periodOf(current())) }, engine.name)), ...facts), tiers);
 }
 
 function notReady(engine) {

@@ -1,8 +1,9 @@
 // Runs that are checked, side by side.
 
 import { getJson } from "../lib/api.js";
-import { $, $$, h } from "../lib/dom.js";
+import { $, $$ } from "../lib/dom.js";
 import { show } from "../what-if/figures.js";
+import { comparedRow, showNames } from "./side_by_side.js";
 
 let newest = 0; // answers that come late are not shown
 
@@ -18,12 +19,7 @@ export async function compare(ids) {
   if (number !== newest) return;
   $("#compared").hidden = false;
   $("#compared-note").textContent = answer.note;
-  $("#compared-names").replaceChildren(h("td", {}), ...answer.names.map((name) => h("th", { scope: "col" }, name)));
-  $("#compared-rows").replaceChildren(...answer.rows.map(row));
+  showNames(answer.names);
+  $("#compared-rows").replaceChildren(...answer.rows.map(({ cells, ...row }) => comparedRow(row, cells)));
   await show("compared", answer.figure);
-}
-
-function row({ name, origin, cells }) {
-  const head = h("th", { scope: "row", "data-origin": origin || null }, origin ? h("span", { class: "swatch" }) : "", origin ? ` ${name}` : name);
-  return h("tr", {}, head, ...cells.map((cell) => h("td", {}, cell)));
 }

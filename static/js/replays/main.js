@@ -5,7 +5,7 @@ import { $ } from "../lib/dom.js";
 import { startLive } from "../overview/live.js";
 import { startFigures } from "../what-if/figures.js";
 import { compare, chosen } from "./compare.js";
-import { showRuns } from "./rows.js";
+import { showPages, showRuns } from "./rows.js";
 import { showFiles, startUpload } from "./upload.js";
 
 function showError(sentence) {
@@ -23,9 +23,11 @@ function lookAgain(replays) {
 
 async function refresh() {
   try {
-    const answer = await getJson("/api/replays.json");
+    const asked = new URLSearchParams(location.search).get("page") ?? "1";
+    const answer = await getJson(`/api/replays.json?page=${encodeURIComponent(asked)}`);
     lookAgain(answer.replays);
     showRuns(answer.replays, { act, choose: compareAgain });
+    showPages(answer);
     showFiles(answer.files);
     await compare(chosen());
     showError("");

@@ -18,6 +18,15 @@ export function showRuns(replays, { act, choose }) {
   if (focused) $(`[data-focus="${focused}"]`)?.focus();
 }
 
+export function showPages({ page, num_pages: numPages }) {
+  $("#pages").hidden = numPages < 2;
+  $("#page-number").textContent = `Page ${page} of ${numPages}`;
+  $("#newer").hidden = page <= 1;
+  $("#newer").href = `?page=${page - 1}`;
+  $("#older").hidden = page >= numPages;
+  $("#older").href = `?page=${page + 1}`;
+}
+
 function run(replay, checked, act, choose) {
   const box = h("input", { type: "checkbox", value: replay.id, "aria-label": `Compare ${replay.name}`, "data-focus": `c${replay.id}` });
   box.checked = checked.has(String(replay.id)) && replay.can_be_compared;

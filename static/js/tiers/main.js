@@ -2,14 +2,10 @@
 
 import { getJson } from "../lib/api.js";
 import { $ } from "../lib/dom.js";
-import { startDownloads } from "../lib/downloads.js";
-import { startHints } from "../lib/hints.js";
-import { markStale, refreshCharts, startCharts } from "../overview/charts.js";
-import { startFilters } from "../overview/filters.js";
-import { startLink } from "../overview/link.js";
-import { startLive } from "../overview/live.js";
+import { markStale, refreshCharts } from "../overview/charts.js";
 import { current } from "../overview/query.js";
-import { showError, showState, startSampleButton } from "../overview/state.js";
+import { startPage } from "../overview/start.js";
+import { showError, showState } from "../overview/state.js";
 import { showEngines } from "../overview/tiles.js";
 import { showCards } from "./cards.js";
 import { markFlowsStale, showFlows, startFlows } from "./flows.js";
@@ -40,16 +36,5 @@ async function refresh() {
   }
 }
 
-startFilters();
-startHints();
-startDownloads(current);
-startLink();
-startCharts();
 startFlows();
-startSampleButton(refresh);
-document.addEventListener("querychange", refresh);
-$("#zone").textContent = Intl.DateTimeFormat().resolvedOptions().timeZone;
-refresh().then(() => {
-  document.body.dataset.ready = "true";
-  startLive(refresh);
-});
+startPage(refresh);
