@@ -256,6 +256,9 @@ class Source(Access):
     last_duration_seconds = models.FloatField(null=True, editable=False)
     last_num_samples = models.PositiveIntegerField(null=True, editable=False)
     last_error = models.TextField(blank=True, editable=False)
+    detected_kind = models.CharField(
+        max_length=16, choices=Kind, blank=True, editable=False, help_text="What its text was last read as."
+    )
 
     class Meta(Access.Meta):
         abstract = False
@@ -263,6 +266,11 @@ class Source(Access):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def read_as(self) -> str:
+        """The kind that was chosen; where it is to be detected, the one that was found, once it was."""
+        return (self.detected_kind or self.kind) if self.kind == EngineKind.AUTO else self.kind
 
 
 class Backfill(Access):

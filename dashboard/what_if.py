@@ -150,4 +150,4 @@ def _obstacle(engine: str, predictor: Predictor) -> str:
 def _watched_kind(engine: str) -> str:
     """What kind of engine it is; "" for our own."""
     sources = Source.objects.filter(series__engine=engine).exclude(kind__in=(Source.Kind.EMBEDDED, Source.Kind.REPLAY))
-    return sources.values_list("kind", flat=True).first() or ""
+    return source.read_as if (source := sources.first()) else ""

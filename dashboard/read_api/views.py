@@ -144,7 +144,7 @@ def _stretch(period: Period) -> dict[str, int]:
 def _source(source: Source, now: datetime) -> dict[str, Any]:
     return {
         "name": source.name,
-        "kind": source.kind,
+        "kind": source.read_as,
         "state": state_of(source, now).value,
         "state_text": describe(source, now),
         "is_enabled": source.is_enabled,

@@ -33,7 +33,7 @@ def engine_rows(alive: Fleet, now: datetime, *, engine: str | None = None) -> li
 
 
 def _row(engine: str, model_name: str, source: Source, alive: Fleet, now: datetime) -> EngineRow:
-    return EngineRow(engine, model_name, source.name, source.kind, _state(engine, source, alive, now))
+    return EngineRow(engine, model_name, source.name, source.read_as, _state(engine, source, alive, now))
 
 
 def _state(engine: str, source: Source, alive: Fleet, now: datetime) -> str:

@@ -106,6 +106,7 @@ class Look:
     found: tuple[Reading, ...] = ()
     problems: tuple[str, ...] = ()
     error: str = ""
+    kind: str = ""  # what a watched engine's text was read as
 
 
 def _look(target: Target, name: str, connection: redis.Redis, fetch_text: Fetch, clock: Callable[[], datetime]) -> Look:
@@ -116,7 +117,7 @@ def _look(target: Target, name: str, connection: redis.Redis, fetch_text: Fetch,
         return Look(clock(), time.monotonic() - began, error=str(error) or type(error).__name__)
     at = clock()
     found = readings(adapted, at=adapted.at or at, prefix=name, is_dated=adapted.at is not None)
-    return Look(at, time.monotonic() - began, tuple(found), tuple(_remarks(adapted)))
+    return Look(at, time.monotonic() - began, tuple(found), tuple(_remarks(adapted)), kind=adapted.kind)
 
 
 def _remarks(adapted: Adapted) -> Iterable[str]:
@@ -184,6 +185,7 @@ def _book_together(seen: Sequence[Seen]) -> list[int]:
         _let_commit_be_late()
         _hold(seen)
         _finish_all(seen)
+        _note_kinds(seen)
         ledger.store()
     return [source.pk for source, _ in seen]
 
@@ -249,6 +251,13 @@ def _finish(source: Source, look: Look, *, error: str) -> None:
         last_duration_seconds=look.seconds,
         last_error=error[:_ERROR_LENGTH],
     )
+
+
+def _note_kinds(seen: Sequence[Seen]) -> None:
+    """What each text was read as, where that is news."""
+    for source, look in seen:
+        if look.kind and look.kind != source.detected_kind:
+            Source.objects.filter(pk=source.pk).update(detected_kind=look.kind)
 
 
 def _finish_all(seen: Sequence[Seen]) -> None:

@@ -9,8 +9,8 @@ from django.http import HttpRequest
 
 from dashboard.charts import words
 from dashboard.charts.engine_words import cannot_tell, size_cells
-from dashboard.charts.tiles import hit_rate
-from dashboard.models import Alert
+from dashboard.charts.tiles import hit_rate, origins
+from dashboard.models import Alert, EngineKind, Source
 from dashboard.selectors import engines as live
 from dashboard.selectors.alerts import alerts_of
 from dashboard.selectors.engine_facts import EngineFacts, engine_facts
@@ -59,21 +59,22 @@ def _lately(engine: str, model_name: str | None, now: float) -> str:
     rate, asked = hit_rate(counted), f"{words.count(counted['prompt_tokens'])} prompt tokens"
     if rate is None:
         return f"Last 5 minutes: {asked}; what was hit is not told."
-    return f"Last 5 minutes: {words.percent(rate)} hit rate of {asked}."
+    split = ", ".join(f"{part['label']} {part['share_text']}" for part in origins(counted) if part["tokens"])
+    return f"Last 5 minutes: {words.percent(rate)} hit rate of {asked} ({split})."
 
 
 def _facts(facts: EngineFacts, alive: live.Fleet, now: datetime) -> list[tuple[str, str]]:
     running = alive.engines.get(facts.name) if facts.is_own else None
     told = [
         ("State", _state(facts, running, now)),
-        ("Kind", "one of our own" if facts.is_own else facts.source.get_kind_display()),
+        ("Kind", "one of our own" if facts.is_own else EngineKind(facts.source.read_as).label),
         ("Models" if len(facts.models) > 1 else "Model", ", ".join(facts.models) or "unknown: its source tells none"),
         ("Last reading", words.ago((now - facts.read_at).total_seconds()) if facts.read_at else "never"),
     ]
     if running is not None:
         told.append(("Requests now", f"{running.requests_running} running, {running.requests_waiting} waiting"))
     if not facts.is_own:
-        told.append(("Read from", f"{urlsplit(facts.source.url).netloc}, source {facts.source.name}"))
+        told.append(("Read from", f"{_place(facts.source)}, source {facts.source.name}"))
     return [*told, ("Read every", words.span(facts.source.interval_seconds))]
 
 
@@ -85,9 +86,14 @@ def _state(facts: EngineFacts, running: live.LiveEngine | None, now: datetime) -
     return state + since
 
 
+def _place(source: Source) -> str:
+    host = urlsplit(source.url).netloc
+    return f"series {source.selector} of the Prometheus at {host}" if source.selector else host
+
+
 def _note(facts: EngineFacts) -> str:
     """What its kind's table says of its numbers."""
-    adapter = ADAPTERS.get(facts.source.kind)
+    adapter = ADAPTERS.get(facts.source.read_as)
     return adapter.note if adapter else ""
 
 

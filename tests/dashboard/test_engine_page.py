@@ -2,14 +2,18 @@
 
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
+from dashboard import valkey as names
 from dashboard.charts.engine_words import cannot_tell
 from dashboard.models import Alert, AlertRule, EngineRun, Source, TierSetting
+from dashboard.services.recording import record
 from tests.dashboard.live_engine import GIB, publish
 from tests.dashboard.seeded import MODEL, SeededEngine, counted, lively
 
@@ -75,7 +79,9 @@ def test_its_tokens_are_those_of_every_other_page(browser: Client, gpu_7: Source
     }
     assert answer["prompt_tokens"] == 110
     assert told(browser, "engine=gpu-7/0&model=other")["prompt_tokens"] == 10
-    assert answer["lately"] == "Last 5 minutes: 55.5 % hit rate of 110 prompt tokens."
+    assert answer["lately"] == (
+        "Last 5 minutes: 55.5 % hit rate of 110 prompt tokens (unattributed 55.5 %, computed 44.5 %)."
+    )
 
 
 def test_what_it_does_not_tell_is_said_in_words(browser: Client, gpu_7: Source) -> None:
@@ -143,3 +149,14 @@ def test_an_engine_that_tells_everything_lacks_nothing() -> None:
     told |= {("capacity_bytes", "gpu"), ("used_bytes", "gpu"), ("missed_tokens", "gpu"), ("load_times", "cpu")}
     assert cannot_tell(told, is_own=True) == []
     assert len(cannot_tell(set(), is_own=False)) == 10
+
+
+def test_an_engine_whose_kind_is_to_be_detected_says_which_it_was(browser: Client) -> None:
+    source = Source.objects.create(name="new", kind="auto", url="http://new:8000/metrics")
+    text = (Path(__file__).parent / "expositions/vllm-0.32.0-multitier-edited.txt").read_text()
+    assert record(source.pk, now=timezone.now(), connection=names.client(), fetch_text=lambda target: text)
+    (row,) = browser.get("/api/fleet.json").json()["rows"]
+    assert row["kind"] == "vllm"
+    assert facts(told(browser, f"engine={row['engine']}"))["Kind"] == "vLLM 0.32 or newer"
+    Source.objects.update(kind="vllm_old")
+    assert Source.objects.get().read_as == "vllm_old"

@@ -154,9 +154,14 @@ def test_the_read_api_and_the_files_are_the_truth(stack: Stack, told: list[Any],
         stack.wait_until(lambda: asked("totals?range=1h").json()["prompt_tokens"] == total.total(), "recorded", 40)
         totals, series = asked("totals?range=1h").json(), asked(hits).json()["series"]
         lines = list(csv.DictReader(asked("charts/tokens.csv?range=1h").text.splitlines()))
+        pages = [
+            browser.get(f"/api/{name}.json?range=1h").raise_for_status().json()["rows"] for name in ("fleet", "models")
+        ]
 
     expected = +Counter({tier: total[tier] for tier in TIERS})
     assert +Counter(totals["hit_tokens"]) == expected
+    for (row,) in pages:
+        assert +Counter({part["origin"]: part["tokens"] for part in row["origins"]}) == +total
     assert +Counter({each["tier"]: sum(value or 0 for value in each["values"]) for each in series}) == expected
     filed = Counter({tier: sum(int(line.get(f"{tier}_hit_tokens") or 0) for line in lines) for tier in TIERS})
     assert +filed == expected
