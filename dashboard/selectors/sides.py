@@ -5,7 +5,7 @@ from typing import Any
 
 from dashboard.selectors import latency, tokens
 from dashboard.selectors.period import Period
-from dashboard.selectors.store import Metric, in_tier_order, series_of
+from dashboard.selectors.store import Metric, counters_of, in_tier_order
 from dashboard.selectors.totals import totals
 
 
@@ -36,7 +36,7 @@ class Seen:
 def seen(side: Side) -> Seen:
     filters = {"engine": side.engine, "model_name": side.model_name}
     told = tokens.token_series(side.period, **filters)
-    hits = series_of((Metric.HIT_TOKENS,), **filters)
+    hits = counters_of((Metric.HIT_TOKENS,), **filters)
     observed = [value is not None for value in told["prompt"]]
     return Seen(
         side,

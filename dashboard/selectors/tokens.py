@@ -40,7 +40,7 @@ def hit_rate_series(period: Period, *, engine: str | None = None, model_name: st
     Rates are never clamped: above 1 the engine counts wrongly, and that has to be seen.
     """
     found = rates(token_series(period, engine=engine, model_name=model_name))
-    if not series_of((Metric.HIT_TOKENS, Metric.COMPUTED_TOKENS), engine=engine, model_name=model_name).exists():
+    if not counters_of((Metric.HIT_TOKENS, Metric.COMPUTED_TOKENS), engine=engine, model_name=model_name).exists():
         found["total"] = [None] * len(period.starts)  # no engine tells what it hit
     return found
 

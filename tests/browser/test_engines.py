@@ -111,7 +111,7 @@ def test_an_alert_comes_onto_the_page_by_itself_and_leads_to_its_engine(visits: 
     expect(page.get_by_text("No alert is pending or firing.")).to_be_visible()
     page.evaluate("window.stays = true")
     many.seed("an_alert")
-    expect(page.locator("#active-rows")).to_contain_text("gpu-7 could not be read lately.")
+    expect(page.locator("#active-rows")).to_contain_text("gpu-7 could not be read lately.", timeout=15_000)
     expect(page.locator("#firing")).to_have_text("1 firing")
     assert page.evaluate("window.stays"), "the page was loaded anew"
     page.get_by_role("link", name="gpu-7/0").click()

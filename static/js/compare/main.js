@@ -31,8 +31,11 @@ async function showCharts({ names, periods, figures }) {
   await Promise.all(charts.map(([name, figure]) => showFigure($(`[data-chart="${name}"]`), figure)));
 }
 
+let refused = ""; // a question that cannot be answered is asked once
+
 async function refresh() {
   const asked = question().toString();
+  if (asked === refused) return true;
   try {
     const answer = await getJson(`/api/compare.json?${asked}`);
     if (asked !== question().toString()) return true;
@@ -47,6 +50,7 @@ async function refresh() {
     if (asked !== question().toString()) return true;
     showError(error.message);
     const isRefused = error.status === 400; // what is asked for cannot be compared: there is nothing to show
+    if (isRefused) refused = asked;
     $("#compared").hidden = $("#sides").hidden = isRefused || $("#compared").hidden;
     markStale(!isRefused);
     return isRefused;

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("dashboard", "0023_typed_costs"),
+        ("dashboard", "0025_totals"),
     ]
 
     operations = [
