@@ -44,8 +44,12 @@ def newest(engine: str) -> PolicySearch | None:
     return PolicySearch.objects.filter(engine=engine).first()
 
 
-def findings(search: PolicySearch | None, tiers: Sequence[TierSize]) -> list[Finding]:
-    """Empty where the tiers are written to, or evict, in other ways today than when they were tried."""
+def findings(engine: str, tiers: Sequence[TierSize]) -> list[Finding]:
+    """Of the newest search that has ended, also while another one goes on.
+
+    Empty where the tiers are written to, or evict, in other ways today than when they were tried.
+    """
+    search = PolicySearch.objects.filter(engine=engine, state=PolicySearch.State.DONE).first()
     if search is None or [each["tier"] for each in search.tiers] != [each.tier for each in tiers]:
         return []
     if setup_of(search.tiers) != today(tiers):

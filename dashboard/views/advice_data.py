@@ -56,7 +56,7 @@ def _policies(found: Asked, *, is_staff: bool) -> dict[str, Any]:
     if found.obstacle:
         return {"text": "", "rows": [], "is_running": False, "can_start": False}
     search, trace = newest(found.engine), trace_of(found.engine)
-    known = findings(search, found.predictor.tiers)
+    known = findings(found.engine, found.predictor.tiers)
     is_running = search is not None and search.state in UNFINISHED
     is_ours = TierSetting.objects.filter(engine=found.engine).exists()
     return {
@@ -109,7 +109,7 @@ def _asked_of_all(query: Query, params: Mapping[str, str], now: float) -> tuple[
         raise BadParameterError(f"time is “{kind[:40]}”, but it has to be mean or p95.")
     found = asked(replace(query, tenant=None), now)
     why = found.obstacle or _missing(found.predictor)
-    known = [] if why else findings(newest(found.engine), found.predictor.tiers)
+    known = [] if why else findings(found.engine, found.predictor.tiers)
     return found, why or front_of(found.predictor, kind, known)
 
 

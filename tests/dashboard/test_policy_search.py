@@ -168,6 +168,9 @@ def test_what_was_found_is_part_of_the_advice(browser: Client) -> None:
     assert "with cpu ARC" in fastest["sentence"]
     assert fastest["setup"].startswith("cpu ARC")
     assert "points against LRU" in advice(browser)["policies"]["rows"][0]["text"]
+    assert browser.post("/api/policies/?range=1h").status_code == 200
+    assert len(advice(browser)["policies"]["rows"]) == 5, "what was found is there while it is tried again"
+    PolicySearch.objects.exclude(pk=search.pk).delete()
     publish(cpu={"modes": {"policy": "arc", "write_mode": "write_back", "store_after_hits": 2, "load": "always"}})
     assert "try them again" in advice(browser)["policies"]["text"]
 
