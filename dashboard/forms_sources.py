@@ -102,7 +102,8 @@ class AccessForm(forms.ModelForm[Any]):
             for name in _SECRETS:
                 setattr(instance, name, "")
         typed = {name: data.get(f"typed_{name.removeprefix('tls_')}") for name in _SECRETS}
-        if not any(typed.values()) and self._keeps(instance) and _origin(url_before) != _origin(url):
+        is_kept = any(getattr(instance, name) and not text for name, text in typed.items())
+        if is_kept and _origin(url_before) != _origin(url):
             raise forms.ValidationError(
                 "The server changed: type its token, headers and key, or have the stored ones forgotten.", code="moved"
             )
@@ -121,8 +122,9 @@ class AccessForm(forms.ModelForm[Any]):
 
 
 def _origin(url: str) -> tuple[str, str]:
+    """Of a file, which has no server, the path."""
     parts = urlsplit(url)
-    return parts.scheme, parts.netloc
+    return parts.scheme, parts.netloc or parts.path
 
 
 class SourceForm(AccessForm):
@@ -165,10 +167,12 @@ class SourceForm(AccessForm):
     def _check(self, data: dict[str, Any]) -> None:
         if self.refusal:
             self.add_error("url", self.refusal)
+            return
         wanted = self.wanted = Source(**{name: data[name] for name in ("url", "kind", "mapping", "selector", *TLS)})
         for name in _SECRETS:
             setattr(wanted, name, getattr(self.instance, name))
         try:
+            self._check_unlisted()
             if "name" in self.changed_data:
                 check_name(data["name"])
             check_url(wanted.url)
@@ -179,6 +183,13 @@ class SourceForm(AccessForm):
                 setattr(self.instance, name, getattr(wanted, name))
         except forms.ValidationError as error:
             self.add_error(None, error)
+
+    def _check_unlisted(self) -> None:
+        """Raises ValidationError for another address than its list has, which may send the list's token there."""
+        if (discovery := self.instance.discovery) and {"url", "selector"} & set(self.changed_data):
+            raise forms.ValidationError(
+                {"url": f"Its address comes from the discovery “{discovery}”: change it there."}
+            )
 
 
 class DiscoveryForm(AccessForm):

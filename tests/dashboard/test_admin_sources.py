@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard import valkey as valkey_module
-from dashboard.models import Series, Source
+from dashboard.models import Discovery, Series, Source
 from dashboard.selectors.source_states import describe, state_of
 from dashboard.services.sources import ensure_embedded, target_of
 from tests.dashboard.serving import self_signed
@@ -263,9 +263,23 @@ class TestSecrets:
         assert "The server changed: type its token" in page
         source.refresh_from_db()
         assert source.url == self.URL
-        admin.post(f"{LIST}{source.pk}/change/", self.typed(url=other, typed_token="new"))
+        page = admin.post(f"{LIST}{source.pk}/change/", self.typed(url=other, typed_token="new")).content.decode()
+        assert "The server changed" in page, "the stored headers would go along with the new token"
+        admin.post(f"{LIST}{source.pk}/change/", self.typed(url=other, typed_token="new", forget="on"))
         source.refresh_from_db()
-        assert (source.url, source.token) == (other, "new")
+        assert (source.url, source.token, source.headers) == (other, "new", "")
+
+    def test_the_address_of_a_listed_engine_is_its_list_s(self, admin: Client) -> None:
+        """The list's token is sent there."""
+        fleet = Discovery.objects.create(name="fleet", location="/etc/targets/*.json", token="secret-token")
+        source = Source.objects.create(name="prod", url=self.URL, discovery=fleet)
+        page = admin.post(f"{LIST}{source.pk}/change/", self.typed(url="http://127.0.0.1:2/metrics")).content.decode()
+        assert "Its address comes from the discovery “fleet”: change it there." in page
+        source.refresh_from_db()
+        assert source.url == self.URL
+        admin.post(f"{LIST}{source.pk}/change/", self.typed(interval_seconds="20"))
+        source.refresh_from_db()
+        assert source.interval_seconds == 20
 
     @pytest.mark.parametrize(
         ("told", "sentence"),

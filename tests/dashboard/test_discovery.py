@@ -285,6 +285,14 @@ class TestAdmin:
         assert sentence in admin.post(f"{PAGE}add/", self.typed(**told)).content.decode()
         assert not Discovery.objects.exists()
 
+    def test_a_stored_token_never_goes_to_the_engines_of_another_list(self, admin: Client) -> None:
+        admin.post(f"{PAGE}add/", self.typed(typed_token="secret-token"))
+        fleet = Discovery.objects.get()
+        other = self.typed(location="/tmp/others.json")
+        assert "The server changed: type its token" in admin.post(f"{PAGE}{fleet.pk}/change/", other).content.decode()
+        fleet.refresh_from_db()
+        assert fleet.location == "/etc/targets/*.json"
+
     def test_a_discovery_may_read_its_engines_by_a_mapping(self, admin: Client) -> None:
         mapping = Mapping.objects.create(name="acme")
         admin.post(f"{PAGE}add/", self.typed(source_kind="mapping", mapping=str(mapping.pk)))

@@ -3,12 +3,15 @@
 import subprocess
 import sys
 from datetime import timedelta
+from html import unescape
 from typing import Any
 
 import httpx
 import pytest
+from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
+from django.test import Client
 from django.utils import timezone
 
 from dashboard import valkey as names
@@ -101,6 +104,14 @@ class TestWatching:
             call_command("addsource", "self", "http://localhost:8000/metrics")
 
         assert str(refused.value) == SENTENCE
+
+    def test_the_admin_says_it_at_the_address(self, own: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("dashboard.forms_sources.fetch_target", telling(own))
+        client.force_login(User.objects.create_superuser("ada"))
+        form = {"name": "self", "kind": "auto", "url": "http://localhost:8000/metrics", "interval_seconds": "10"}
+        page = client.post("/admin/dashboard/source/add/", form)
+        assert (page.status_code, SENTENCE in unescape(page.content.decode())) == (200, True)
+        assert not Source.objects.exists()
 
 
 def _add(url: str, told: str) -> Source:
