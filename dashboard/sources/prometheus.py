@@ -22,7 +22,8 @@ MAX_POINTS = 120  # a query: 600 series of it are 2 MB, an eighth of what is rea
 # What going through JSON of another shape raises; an integer of 400 digits is no float.
 UNLIKE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 NOT_THAT = "What answers there is no Prometheus; expected its address without a path, like the page's."
-_SELECTOR = re.compile(r'\{?\s*((?:[A-Za-z_]\w*\s*(?:=~|!=|!~|=)\s*"(?:[^"\\]|\\.)*"\s*,?\s*)+)\}?')
+_MATCHER = r'[A-Za-z_]\w*\s*(?:=~|!=|!~|=)\s*"(?:[^"\\]|\\.)*"'
+_SELECTOR = re.compile(rf"\{{?\s*({_MATCHER}(?:\s*,\s*{_MATCHER})*)\s*,?\s*\}}?")
 
 
 class HistoryError(ExpositionError):
@@ -61,7 +62,7 @@ def check_selector(text: str) -> str:
     match = _SELECTOR.fullmatch(text.strip())
     if match is None or "__name__" in text:
         raise HistoryError('Enter which series are this engine\'s by their labels, like {instance="gpu-7:8000"}.')
-    return match[1].strip().rstrip(",")
+    return match[1]
 
 
 def steps(
@@ -113,5 +114,5 @@ def _values(series: dict[str, Any]) -> Iterator[tuple[int, Sample]]:
 
 
 def text_of(told: Any) -> str:
-    """Half a character, which JSON can escape, has no place in a database."""
-    return str(told).encode(errors="replace").decode()
+    """Half a character and NUL, which JSON can escape, have no place in a database."""
+    return str(told).encode(errors="replace").decode().replace("\x00", "")

@@ -253,7 +253,13 @@ def test_a_token_is_sent_to_the_prometheus() -> None:
     assert "history" not in repr(seen[0])
 
 
-@pytest.mark.parametrize("text", ["", "{}", "up", '{__name__="up"}', "{instance=gpu}", '{a="b"} or up', '{a="b"}[5m]'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "{}", "up", '{__name__="up"}', "{instance=gpu}", '{a="b"} or up', '{a="b"}[5m]', '{a="b" c="d"}'),
+        *('a=""  ' * 60 + "!", 'a="" , ' * 60 + "!"),  # said at once, not after trying every way to share the blanks
+    ],
+)
 def test_a_selector_chooses_by_labels_only(text: str) -> None:
     with pytest.raises(HistoryError, match="by their labels"):
         check_selector(text)

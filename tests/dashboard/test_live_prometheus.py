@@ -315,6 +315,7 @@ ERROR = json.dumps({"status": "error", "errorType": "bad_data", "error": "parse 
     ("answer", "sentence"),
     [
         (Answer(ERROR, status=400), "127.0.0.1 answered 400: parse error: unexpected <EOF>."),
+        (Answer(ERROR.replace("<EOF>", r"\u0000"), status=400), "answered 400: parse error: unexpected."),
         (Answer("no such org", status=401), "answered 401; expected 200: it wants another token or header."),
         (Answer("<html>", status=404), "127.0.0.1 answered 404. What answers there is no Prometheus; expected its"),
         (Answer("<html>"), "What answers there is no Prometheus"),
