@@ -59,7 +59,7 @@ def answer_of(text: str) -> Answer:
         if told["status"] != "success" or told["data"]["resultType"] != "vector":
             raise ValueError
         found = tuple(_series(told["data"]["result"]))
-        warnings = tuple(f"The Prometheus warns: {_one_line(each)}." for each in told.get("warnings") or ())
+        warnings = tuple(f"The Prometheus warns: {_one_line(each)}." for each in _warnings(told))
     except UNLIKE:
         raise ExpositionError(NOT_THAT) from None
     if len(found) > MAX_SAMPLES:
@@ -73,6 +73,11 @@ def _series(result: list[dict[str, Any]]) -> Iterator[Series]:
         labels = {text_of(name): text_of(value) for name, value in each["metric"].items()}
         if "value" in each:
             yield Series(labels.pop("__name__", ""), labels, float(each["value"][1]))
+
+
+def _warnings(told: dict[str, Any]) -> list[Any]:
+    """VictoriaMetrics has a field where the others have words."""
+    return [*(told.get("warnings") or ()), *(["a part of it did not answer"] if told.get("isPartial") else ())]
 
 
 def _refusal(status: int, text: str) -> str:

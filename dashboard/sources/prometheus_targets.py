@@ -28,7 +28,10 @@ def targets_now(
     query = f"count by ({by}) (last_over_time({_of(_marks_pattern(kind, typed), matchers)}[{_WITHIN}]))"
     if kind != "tierscope":  # they speak vLLM's names too, and may be our own
         query += f" unless on ({by}) count by ({by}) (last_over_time({_of(_OURS, matchers)}[{_WITHIN}]))"
-    found = sorted({_found(url, matchers, series) for series in Asking(url, now, allowed).ask(query).series})
+    answer = Asking(url, now, allowed).ask(query)
+    if answer.warnings:  # of a part that is away for example: its engines would be gone
+        raise DiscoveryError(f"{answer.warnings[0]} Such a list changes nothing.")
+    found = sorted({_found(url, matchers, series) for series in answer.series})
     if not found:
         told = f" where {{{matchers[0]}}}" if matchers else ""
         raise DiscoveryError(f"The Prometheus had no engine's cache counters{told} within the last hour.")

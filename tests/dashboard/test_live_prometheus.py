@@ -382,6 +382,24 @@ def test_two_copies_of_a_series_are_not_added_up(two_replicas: str) -> None:
     assert '2 engines have series where {instance="gpu-7:8000"}: replica="a" and replica="b".' in prod.last_error
 
 
+def test_a_part_of_a_list_is_no_list() -> None:
+    """A Thanos tells what its other stores have; the engines of the one that is away are not gone."""
+    seven, nine = ({"job": "vllm", "instance": f"gpu-{number}:8000"} for number in (7, 9))
+    answers = [
+        vector((seven, "1"), (nine, "1")),
+        vector((seven, "1"), warnings=["no store matched"]),
+        vector((seven, "1"), isPartial=True),
+    ]
+    with serving(lambda path: Answer(answers[len(served.asked) - 1])) as served:
+        fleet = Discovery.objects.create(name="fleet", kind="prometheus", location=served.url)
+        assert refreshed(fleet, END) == Changed(come=2)
+        for words in ("warns: no store matched.", "warns: a part of it did not answer."):
+            assert refreshed(fleet, END + 60) is None
+            fleet.refresh_from_db()
+            assert words in fleet.last_error
+    assert not Source.objects.exclude(gone_at=None).exists()
+
+
 def test_what_it_warns_of_is_a_remark_and_odd_values_are_skipped_as_of_a_text() -> None:
     now = timezone.now()
     metrics = [
