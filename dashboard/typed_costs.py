@@ -78,9 +78,10 @@ def _pairs(text: str, expected: str) -> list[tuple[str, str]]:
 
 
 def _position(text: str) -> int:
-    if not (text.strip().isascii() and text.strip().isdecimal() and int(text.strip()[:12]) <= _LAST_POSITION):
-        raise ValueError(f"“{text.strip()[:40]}” is no position in a prompt; {_PREFILL}.")
-    return int(text)
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 12 and int(digits) <= _LAST_POSITION):
+        raise ValueError(f"“{digits[:40]}” is no position in a prompt; {_PREFILL}.")
+    return int(digits)
 
 
 def _number(text: str, expected: str) -> float:

@@ -48,8 +48,9 @@ def reuse_curve(period: Period, *, engine: str | None = None, model_name: str | 
 def tenant_curve(period: Period, tenant: str, *, engine: str, model_name: str | None = None) -> ReuseCurve:
     """Of one tenant's prompts in the cache that all share, at fewer bounds."""
     series = series_of((Metric.TENANT_REUSE_TOKENS,), engine=engine, model_name=model_name)
-    of_tenant = series.filter(detail__endswith=f" {tenant}")
-    found = {detail.split(" ")[0]: tokens for (detail,), tokens in totals_of(of_tenant, period, "detail").items()}
+    alike = series.filter(detail__endswith=f" {tenant}")  # SQLite knows no case here, and a name may have blanks
+    told = {detail.partition(" "): tokens for (detail,), tokens in totals_of(alike, period, "detail").items()}
+    found = {bound: tokens for (bound, _, whose), tokens in told.items() if whose == tenant}
     # A replay has no series for what counted nothing, but where the next bound begins is needed.
     bounds = sorted({*map(int, found.keys() - {NEVER}), *filter(_is_octave, known_bounds() if found else ())})
     return ReuseCurve(

@@ -3,7 +3,7 @@
 import pytest
 
 from dashboard.selectors.period import Period
-from dashboard.selectors.reuse import ReuseCurve, reuse_curve
+from dashboard.selectors.reuse import ReuseCurve, reuse_curve, tenant_curve
 from tests.dashboard.amounts import AmountStore
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -44,3 +44,10 @@ def test_the_sample_rate_is_the_mean_of_its_readings() -> None:
     for at, ppm in ((START, 1_000_000), (START + 20, 500_000)):
         store.tell(at, {("reuse_sample_ppm", "", ""): ppm})
     assert reuse_curve(PERIOD).sample_rate == 0.75
+
+
+def test_tenants_whose_names_end_alike_are_told_apart() -> None:
+    """A trace's tenants have any names."""
+    told = {"acme": 5, "Acme": 70, "old acme": 300}
+    AmountStore().tell(START, {("tenant_reuse_tokens", "", f"+Inf {name}"): tokens for name, tokens in told.items()})
+    assert {name: tenant_curve(PERIOD, name, engine="a").total_tokens for name in told} == told

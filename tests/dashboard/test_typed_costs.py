@@ -45,7 +45,20 @@ def test_loads_are_bytes_a_second_by_tier() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["fast", "0", "-3", "nan", "inf", "0: 10, 0: 20", "5: 10, 2: 20", "a: 3", "1: 2, 3", "-1: 5"]
+    "text",
+    [
+        "fast",
+        "0",
+        "-3",
+        "nan",
+        "inf",
+        "0: 10, 0: 20",
+        "5: 10, 2: 20",
+        "a: 3",
+        "1: 2, 3",
+        "-1: 5",
+        f"{'0' * 12}{'9' * 370}: 5",
+    ],
 )
 def test_what_is_no_speed_of_computing_is_refused_with_what_was_expected(text: str) -> None:
     with pytest.raises(ValueError, match="expected tokens a second, like 12000"):
