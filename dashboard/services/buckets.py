@@ -3,12 +3,12 @@
 The caller holds the one lock under which these series are written (a source's row), inside one transaction.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from dashboard.models import Bucket
-from dashboard.services.rows import execute_integers
+from dashboard.services.rows import execute_rows
 from dashboard.services.totals import totals_of
 
 
@@ -23,6 +23,7 @@ class Amount:
 
 
 Place = tuple[int, int, int]  # series_id, resolution, start_at
+_NOTHING = (0, 0)
 ByPlace = Mapping[Place, tuple[int, int]]  # place → Σ value, Σ num_samples
 
 
@@ -39,24 +40,30 @@ def sums_by_place(amounts: Iterable[Amount], oldest: Mapping[int, int] | None = 
 
     `oldest`: resolution → the first start that is still kept; what is older is left out of that resolution only.
     """
-    sums: dict[Place, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    sums: dict[Place, tuple[int, int]] = {}
     for amount in amounts:
-        for resolution in Bucket.Resolution.values:
-            place = (amount.series_id, resolution, amount.at - amount.at % resolution)
-            value, num_samples = sums[place]
+        for resolution, start_at in _starts(amount.at):
+            place = (amount.series_id, resolution, start_at)
+            value, num_samples = sums.get(place, _NOTHING)
             sums[place] = (value + amount.value, num_samples + amount.num_samples)
     return with_totals(
         {place: sum_ for place, sum_ in sums.items() if place[2] >= oldest[place[1]]} if oldest else sums
     )
 
 
+@lru_cache(maxsize=256)
+def _starts(at: int) -> list[tuple[int, int]]:
+    """Of the buckets that a second lies in; most amounts of a group are of the same few seconds."""
+    return [(resolution, at - at % resolution) for resolution in Bucket.Resolution.values]
+
+
 def with_totals(buckets: ByPlace) -> Sums:
     of = totals_of({series_id for series_id, _, _ in buckets})
-    totals: dict[Place, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    totals: dict[Place, tuple[int, int]] = {}
     for (series_id, resolution, start_at), (more, more_samples) in buckets.items():
         if (total_id := of.get(series_id)) is not None:
             place = (total_id, resolution, start_at)
-            value, num_samples = totals[place]
+            value, num_samples = totals.get(place, _NOTHING)
             totals[place] = (value + more, num_samples + more_samples)
     return Sums(buckets, totals)
 
@@ -72,7 +79,7 @@ def add_sums(sums: Sums) -> None:
     Totals come last, since everybody writes them. Must run inside a transaction.
     """
     for table, buckets in (("dashboard_bucket", sums.buckets), ("dashboard_totalbucket", sums.totals)):
-        execute_integers(_ADD.replace("{table}", table), [place + sum_ for place, sum_ in sorted(buckets.items())])
+        execute_rows(_ADD.replace("{table}", table), [place + sum_ for place, sum_ in sorted(buckets.items())])
 
 
 # SQLite and PostgreSQL both speak this; reading first what is there took half the time of a recording.

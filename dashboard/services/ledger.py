@@ -11,10 +11,9 @@ from datetime import datetime, timedelta
 
 from django.db import connection
 
-from dashboard.models import CounterState, EngineRun, Series, Source
+from dashboard.models import CounterState, EngineRun, Source
 from dashboard.services.buckets import Amount, Sums, add_sums, sums_by_place
 from dashboard.services.increases import (
-    COLUMNS,
     Columns,
     columns_of,
     create_series,
@@ -23,7 +22,7 @@ from dashboard.services.increases import (
     wanted_keys,
     with_derived,
 )
-from dashboard.services.rows import execute_integers, execute_values
+from dashboard.services.rows import execute_rows, fetch_of
 from dashboard.sources.adapter import Key
 from dashboard.sources.reading import Reading
 
@@ -83,12 +82,12 @@ class Ledger:
         self._create_runs()
         adapt = connection.ops.adapt_datetimefield_value
         known = [run for run in self._runs.values() if run.stored_at and run.read_at != run.stored_at]
-        execute_values(_READ_AT, sorted((run.pk, adapt(run.read_at)) for run in known))
+        execute_rows(_READ_AT, [(run.pk, adapt(run.read_at)) for run in known], ("bigint", "timestamptz"))
         for run in self._runs.values():
             if run.gone:
                 CounterState.objects.filter(run=run.pk, series_id__in=run.gone).delete()  # the old name may come back
         states = [(run.pk or 0, *state) for run in self._runs.values() for state in run.changed.items()]
-        execute_integers(_STATES, sorted(states))
+        execute_rows(_STATES, sorted(states))
         add_sums(self._sums)
 
     # -- one reading after the other -----------------------------------------------------------------------------------
@@ -185,24 +184,25 @@ def _load_runs(reads: Sequence[Read]) -> dict[RunName, _Run]:
         if (run := found.get((source_id, engine, boot_id))) is not None:
             run.pk, run.stored_at, run.read_at = pk, read_at, read_at
             by_pk[pk] = run
-    states = CounterState.objects.filter(run__in=list(by_pk))
-    for run_id, series_id, value in states.values_list("run_id", "series_id", "value"):
+    for run_id, series_id, value in fetch_of(_LOAD_STATES, by_pk):
         by_pk[run_id].states[series_id] = value
     return found
 
 
 def _load_series(reads: Sequence[Read]) -> dict[Place, dict[Columns, int]]:
     found: dict[Place, dict[Columns, int]] = {(source.pk, reading.engine): {} for source, reading in reads}
-    sources, engines = {place[0] for place in found}, {place[1] for place in found}
-    rows = Series.objects.filter(source__in=sources, engine__in=engines)
-    for pk, source_id, engine, *columns in rows.values_list("pk", "source_id", "engine", *COLUMNS):
+    for pk, source_id, engine, *columns in fetch_of(_LOAD_SERIES, {place[0] for place in found}):
         if (series := found.get((source_id, engine))) is not None:
             series[tuple(columns)] = pk
     return found
 
 
+_LOAD_STATES = "SELECT run_id, series_id, value FROM dashboard_counterstate WHERE run_id IN ({ids})"
+_LOAD_SERIES = """
+SELECT id, source_id, engine, model_name, metric, cache_tier, detail FROM dashboard_series WHERE source_id IN ({ids})
+"""
 _READ_AT = """
-WITH told(id, read_at) AS (VALUES {rows})
+WITH told(id, read_at) AS ({rows})
 UPDATE dashboard_enginerun SET read_at = told.read_at FROM told WHERE dashboard_enginerun.id = told.id
 """
 _STATES = """

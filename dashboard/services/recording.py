@@ -20,7 +20,7 @@ from dashboard import valkey
 from dashboard.models import Source
 from dashboard.services import claims
 from dashboard.services.ledger import ChangedError, Ledger
-from dashboard.services.rows import execute_values
+from dashboard.services.rows import execute_rows
 from dashboard.services.sources import target_of
 from dashboard.sources.adapter import Adapted
 from dashboard.sources.detection import read
@@ -275,11 +275,12 @@ def _finish_all(seen: Sequence[Seen]) -> None:
         )
         for source, look in seen
     ]
-    execute_values(_FINISH, rows)
+    execute_rows(_FINISH, rows, _TYPES)
 
 
+_TYPES = ("bigint", "timestamptz", "timestamptz", "timestamptz", "double precision", "text", "bigint")
 _FINISH = """
-WITH told(id, due_at, at, first_at, seconds, problems, num_samples) AS (VALUES {rows})
+WITH told(id, due_at, at, first_at, seconds, problems, num_samples) AS ({rows})
 UPDATE dashboard_source SET due_at = told.due_at, last_scraped_at = told.at, last_duration_seconds = told.seconds,
 first_ok_at = COALESCE(first_ok_at, told.first_at), last_ok_at = told.at, last_num_samples = told.num_samples,
 last_error = told.problems

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 from django.db import connection, transaction
 
 from dashboard.models import Bucket, Series, Source, TotalBucket, TotalSeries
+from dashboard.services.rows import fetch_of
 
 _BATCH = 200
 Names = tuple[str, str, str, str]  # metric, model_name, cache_tier, detail
@@ -16,8 +17,8 @@ Names = tuple[str, str, str, str]  # metric, model_name, cache_tier, detail
 
 def totals_of(series_ids: Collection[int]) -> dict[int, int]:
     """Series → its total; those without one are left out."""
-    rows = Series.objects.filter(pk__in=series_ids, total__isnull=False)
-    return dict(rows.values_list("pk", "total_id"))
+    sql = "SELECT id, total_id FROM dashboard_series WHERE id IN ({ids}) AND total_id IS NOT NULL"
+    return dict(fetch_of(sql, series_ids))
 
 
 def assign(series: Iterable[Series]) -> list[Series]:

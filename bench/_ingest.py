@@ -1,0 +1,155 @@
+"""Lets the recorder read a fleet, on its beat and as fast as it can. Knows no bar.
+
+Everything is what a worker runs, but for Celery, which brings eleven messages for 500 sources.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import Barrier
+from typing import Any
+
+from django.db import connections
+from django.utils import timezone
+
+from bench._origins import STEP, Origins
+from bench._postgres import Postgres
+from dashboard import valkey
+from dashboard.batches import batched
+from dashboard.models import Bucket, Series, Source
+from dashboard.services.recording import MAX_TOGETHER, Look, book_looks, claim_many, due_source_ids, record_many
+from dashboard.sources.detection import read
+from dashboard.sources.reading import readings, total_samples
+
+NUM_SOURCES = 500
+ROUNDS = 4  # of ten seconds
+_THREADS = 2  # as many writers as there are processors
+_FAST_ROUNDS = 6
+_START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class OnItsBeat:
+    """Seconds of a processor for each second of the clock; `num_missed` readings that should have been there."""
+
+    our_cores: float
+    postgres_cores: float
+    num_missed: int
+
+
+def add_sources(url: str) -> list[Source]:
+    return Source.objects.bulk_create(
+        Source(name=f"e{number}", kind="tierscope", url=f"{url}/{number}/metrics", interval_seconds=STEP, due_at=_START)
+        for number in range(NUM_SOURCES)
+    )
+
+
+@contextmanager
+def engines_served() -> Iterator[str]:
+    """The address before an engine's number."""
+    argv = [sys.executable, "-m", "bench._text_server"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{int(server.stdout.readline())}"
+        finally:
+            server.terminate()
+
+
+def on_its_beat(postgres: Postgres) -> OnItsBeat:
+    """Reads every source over HTTP when it is due, for some rounds after the first."""
+    _read_due_until(_next_beat())  # makes the series
+    num_before = _num_read()
+    began, cpu, postgres_cpu = time.time(), time.process_time(), postgres.cpu_seconds()
+    _read_due_until(began + ROUNDS * STEP)
+    seconds = time.time() - began
+    return OnItsBeat(
+        (time.process_time() - cpu) / seconds,
+        (postgres.cpu_seconds() - postgres_cpu) / seconds,
+        ROUNDS * NUM_SOURCES - (_num_read() - num_before),
+    )
+
+
+def _num_read() -> int:
+    scrapes = Bucket.objects.filter(series__metric=Series.Metric.SCRAPES, resolution=Bucket.Resolution.DAY)
+    return sum(scrapes.values_list("value", flat=True))
+
+
+def _next_beat() -> float:
+    """A moment just before sources are due again, far enough away to read them all once before."""
+    return (time.time() // STEP + 2) * STEP - 0.5
+
+
+def _read_due_until(end: float) -> None:
+    while time.time() < end:
+        for together in batched(due_source_ids(timezone.now()), MAX_TOGETHER):
+            record_many(together, clock=timezone.now, connection=valkey.client())
+        time.sleep(max(0.0, min(end, time.time() // 1 + 1) - time.time()))
+
+
+@dataclass(frozen=True)
+class Fast:
+    """Samples a second of the clock; and what a thousand took of processors, in milliseconds."""
+
+    rate: float
+    our_cpu_ms: float
+    postgres_cpu_ms: float
+
+
+def as_fast_as_it_can(postgres: Postgres, sources: Sequence[Source], *, is_read: bool) -> Fast:
+    """Claimed and booked, and read from their texts before that where `is_read`.
+
+    Several batches at once, as a worker's threads do it.
+    """
+    now = time.time() // STEP * STEP
+    moments = [datetime.fromtimestamp(now + STEP * number, UTC) for number in range(_FAST_ROUNDS)]
+    rounds = [_looks(sources, number, at, is_read=is_read) for number, at in enumerate(moments)]
+    with ThreadPoolExecutor(_THREADS) as pool:
+        try:
+            _round(pool, rounds[0], moments[0])  # makes the series
+            began, cpu, postgres_cpu = time.perf_counter(), time.process_time(), postgres.cpu_seconds()
+            num_samples = sum(_round(pool, looks, at) for looks, at in zip(rounds[1:], moments[1:], strict=True))
+            seconds = time.perf_counter() - began
+            spent = time.process_time() - cpu, postgres.cpu_seconds() - postgres_cpu
+        finally:
+            list(pool.map(_close, [Barrier(_THREADS)] * _THREADS))
+    return Fast(num_samples / seconds, *(1e6 * each / num_samples for each in spent))
+
+
+def _close(together: Barrier) -> None:
+    """In each thread, for each waits for the others."""
+    together.wait()
+    connections["default"].close()
+
+
+def _round(pool: ThreadPoolExecutor, looks: dict[int, Any], at: datetime) -> int:
+    Source.objects.update(due_at=at)
+    return sum(pool.map(_booked, batched(list(looks.items()), MAX_TOGETHER)))
+
+
+def _looks(sources: Sequence[Source], number: int, at: datetime, *, is_read: bool) -> dict[int, Any]:
+    """By source: its text, or what was read of it already."""
+    texts = {source.pk: Origins(place).text(number, "0") for place, source in enumerate(sources)}
+    return {pk: (at, text if is_read else _adapted(text)) for pk, text in texts.items()}
+
+
+def _adapted(text: str) -> Any:
+    return read(text, "tierscope")
+
+
+def _booked(together: Sequence[tuple[int, Any]]) -> int:
+    """How many samples were."""
+    told = dict(together)
+    at = together[0][1][0]
+    seen = []
+    for source in claim_many(told, at):
+        what = told[source.pk][1]
+        adapted = _adapted(what) if isinstance(what, str) else what
+        seen.append((source, Look(at, 0.0, tuple(readings(adapted, at=at, prefix=source.name)))))
+    booked = set(book_looks(seen))
+    return sum(total_samples(look.found) for source, look in seen if source.pk in booked)
