@@ -3,10 +3,12 @@
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Max, Q
+from django.db.models import Max
 
 from dashboard.models import Bucket, Replay, Series, Source
 from dashboard.selectors.source_states import NOT_READ, describe, state_of
+from dashboard.selectors.spans import buckets_of
+from dashboard.selectors.store import Counters, Metric, counters_of, series_of
 
 
 def engines_and_models() -> dict[str, list[str]]:
@@ -25,9 +27,13 @@ def has_traffic(engine: str | None = None) -> bool:
 
     By the ids of the series: joined to them SQLite scans every bucket, a second and a half in a year's store.
     """
-    is_shown = ~Q(source__kind=Source.Kind.REPLAY) | Q(engine=engine or "")
-    prompts = list(Series.objects.filter(is_shown, metric=Series.Metric.PROMPT_TOKENS).values_list("pk", flat=True))
-    return Bucket.objects.filter(series__in=prompts, resolution=Bucket.Resolution.DAY, value__gt=0).exists()
+    named = series_of((Metric.PROMPT_TOKENS,), engine=engine, model_name=None) if engine else Series.objects.none()
+    return _has_any(counters_of((Metric.PROMPT_TOKENS,), engine=None, model_name=None)) or _has_any(named)
+
+
+def _has_any(series: Counters) -> bool:
+    buckets = buckets_of(series.model)._default_manager.filter(series__in=list(series.values_list("pk", flat=True)))
+    return buckets.filter(resolution=Bucket.Resolution.DAY, value__gt=0).exists()
 
 
 def freshness(now: datetime) -> list[dict[str, Any]]:
