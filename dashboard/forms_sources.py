@@ -209,6 +209,7 @@ class DiscoveryForm(AccessForm):
             ),
             *TLS,
         ]
+        labels = {"selector": "Series of a Prometheus"}
         help_texts = {"name": "Its engines are called by it on pages: fleet → fleet-10.0.0.7-8000."}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
