@@ -65,7 +65,7 @@ def _keys(seed: int) -> Ints32:
 def _add(books: Books, keys: Ints32, number: int) -> None:
     books.reserve(nodes=PROMPT_BLOCKS + 1, copies=PROMPT_BLOCKS)
     slots = np.arange(number * PROMPT_BLOCKS, (number + 1) * PROMPT_BLOCKS)
-    requests.register(*books.tables, keys, _keys(0)[0], 0, slots, np.empty(PROMPT_BLOCKS, np.int32))
+    requests.register(*books.tables, keys, _keys(0)[0], 0, slots, np.empty(PROMPT_BLOCKS, np.int32), 0)
 
 
 def _seconds_a_block(books: Books, seeds: list[int]) -> float:

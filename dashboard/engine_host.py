@@ -139,8 +139,7 @@ def starting_sizes(name: str, loaded: LoadedModel, limits: MachineLimits) -> dic
     Never more than the machine has: the control thread then tells why it is less than asked for. What a server has is
     known once it has answered; without one there is no remote tier.
     """
-    slab = loaded.model.slab(settings.BLOCK_SIZE)
-    sizes = dict(default_tier_sizes(slab, limits.max_bytes))
+    sizes = dict(default_tier_sizes(loaded.model.slab(settings.BLOCK_SIZE), limits.max_bytes))
     sizes |= {Tier(tier): num_bytes for tier, num_bytes in settings.TIER_BYTES.items() if num_bytes is not None}
     for row in TierSetting.objects.filter(engine=name, cache_tier__in=[tier.value for tier in sizes]):
         sizes[Tier(row.cache_tier)] = row.desired_bytes
@@ -241,6 +240,7 @@ class EngineHost:
                 write_mode=WriteMode(modes["write_mode"]),
                 store_after_hits=modes["store_after_hits"],
                 load=LoadChoice(modes["load"]),
+                tenant_quota=modes["tenant_quota"],
             ).result(_COMMAND_SECONDS)
         except (RefusedError, ValueError) as refused:
             return f"{refused} The tier goes on with {modes_in_words(tier, self._modes[tier])}."

@@ -49,7 +49,7 @@ class EngineCollector(Collector):
         yield from self._health(snapshot)
         yield from self._moves(snapshot)
         yield from self._recorded(snapshot)
-        yield from tenant_metrics(snapshot, self._families)
+        yield from tenant_metrics(snapshot, self._families, self._block_size)
         yield from reuse_metrics(snapshot, self._families)
         yield from tier_cost_metrics(snapshot, self._families, self._block_size)
         yield from self._histograms(snapshot)

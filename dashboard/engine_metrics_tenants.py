@@ -3,18 +3,19 @@
 Reads a snapshot, keeps nothing. Summed over tenants they are the engine's own counters, tier by tier.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from prometheus_client import Metric
 
 from dashboard.metric_families import Families
+from dashboard.tenants import OTHER
 
 if TYPE_CHECKING:
     from dashboard.engine_host import EngineSnapshot
 
 
-def tenant_metrics(snapshot: "EngineSnapshot", make: Families) -> Iterator[Metric]:
+def tenant_metrics(snapshot: "EngineSnapshot", make: Families, block_size: int) -> Iterator[Metric]:
     tenants = snapshot.counters.tenants.items()
     yield make.counters(
         "tierscope_tenant_prompt_tokens",
@@ -34,3 +35,20 @@ def tenant_metrics(snapshot: "EngineSnapshot", make: Families) -> Iterator[Metri
         ["tenant"],
         {(name,): told.computed_tokens for name, told in tenants},
     )
+    yield make.gauges(
+        "tierscope_tenant_resident_tokens",
+        "Tokens that lie in the tier, by tenant.",
+        ["tenant", "cache_tier"],
+        {
+            (name, str(tier)): blocks * block_size
+            for tier, stats in snapshot.cache.tiers.items()
+            if stats.is_configured
+            for name, blocks in _named(stats.tenant_blocks, snapshot.counters.tenants).items()
+        },
+    )
+
+
+def _named(blocks: Mapping[str, int], names: Iterable[str]) -> dict[str, int]:
+    """By those names; what others have, and what was found without saying whose it is, as `other`."""
+    named = {name: blocks.get(name, 0) for name in names}
+    return named | {OTHER: named.get(OTHER, 0) + sum(blocks.values()) - sum(named.values())}

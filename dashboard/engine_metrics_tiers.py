@@ -23,6 +23,7 @@ _COPIES = (
 def tier_cost_metrics(snapshot: "EngineSnapshot", make: Families, block_size: int) -> Iterator[Metric]:
     yield from _copies(snapshot, make)
     yield from _flows(snapshot, make, block_size)
+    yield _refused(snapshot, make, block_size)
     yield from _prefill(snapshot, make)
 
 
@@ -51,6 +52,15 @@ def _flows(snapshot: "EngineSnapshot", make: Families, block_size: int) -> Itera
         "Tokens that were computed again soon after the tier had dropped their blocks for lack of room.",
         ["cache_tier"],
         {(str(tier),): stats.missed_blocks * block_size for tier, stats in tiers},
+    )
+
+
+def _refused(snapshot: "EngineSnapshot", make: Families, block_size: int) -> Metric:
+    return make.counters(
+        "tierscope_tier_refused_tokens",
+        "Tokens whose blocks were not stored: their tenant had its share of the tier, and nothing of that could leave.",
+        ["cache_tier"],
+        {(str(tier),): stats.refused_blocks * block_size for tier, stats in snapshot.cache.tiers.items()},
     )
 
 

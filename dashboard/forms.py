@@ -17,7 +17,7 @@ from dashboard.sizes import exact_size, format_size, parse_size
 from dashboard.tier_modes import MODES, modes_in_words
 
 _SALT = "dashboard.tiersetting.seen"
-_SLOWER_ONLY = [name for name in MODES if name != "policy"]
+_SLOWER_ONLY = [name for name in MODES if name not in ("policy", "tenant_quota")]
 
 
 class SizeField(forms.CharField):

@@ -15,7 +15,7 @@ from dashboard.models_secrets import ApiKey, ReadToken, validate_tenant
 from dashboard.models_sources import Access, Backfill, CacheTier, Discovery, EngineKind, Mapping, MappingRow, Source
 from dashboard.models_totals import TotalBucket, TotalSeries
 from dashboard.models_whatif import PolicySearch, Prediction, Prices
-from dashboard.tier_modes import MAX_STORE_AFTER_HITS
+from dashboard.tier_modes import MAX_STORE_AFTER_HITS, MIN_TENANT_QUOTA
 
 __all__ = [
     "Access",
@@ -274,6 +274,13 @@ class TierSetting(models.Model):
         default=Load.ALWAYS,
         help_text="“When cheaper” computes blocks that lie here where that takes less time, by what both took lately.",
     )
+    tenant_quota = models.FloatField(
+        "largest share of one tenant",
+        default=1.0,
+        validators=[MinValueValidator(MIN_TENANT_QUOTA), MaxValueValidator(1)],
+        help_text="Of the tier's blocks, 0.01 to 1: a tenant that has as much makes room for itself. 1 limits nobody. "
+        "Requests whose key has no tenant are one tenant together.",
+    )
     applied_bytes = models.BigIntegerField(null=True, editable=False)
     applied_at = models.DateTimeField(null=True, editable=False)
     reason = models.TextField(blank=True, editable=False, help_text="Why applied differs from desired.")
@@ -290,7 +297,7 @@ class TierSetting(models.Model):
 class TierChange(models.Model):
     """The history of sizes, modes and clears: author and time, and the marks on the charts."""
 
-    _ACTIONS = [(v, v.replace("_", " ")) for v in ("resize", "policy", "write_mode", "load", "clear")]
+    _ACTIONS = [(v, v.replace("_", " ")) for v in ("resize", "policy", "write_mode", "load", "tenant_quota", "clear")]
 
     engine = models.CharField(max_length=64)
     cache_tier = models.CharField(max_length=16, choices=OWN_TIERS)

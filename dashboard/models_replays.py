@@ -15,8 +15,8 @@ from dashboard.models_sources import Source
 class Replay(models.Model):
     """One run of a trace through tiers of chosen sizes.
 
-    `tiers`: [{"tier", "amount", "unit", "policy", "write_mode", "store_after_hits"}], fastest first, in blocks, tokens
-    or bytes. `extent` is known once the trace was read through: {"requests", "seconds", "block_tokens",
+    `tiers`: [{"tier", "amount", "unit", "policy", "write_mode", "store_after_hits", "tenant_quota"}], fastest first, in
+    blocks, tokens or bytes. `extent` is known once the trace was read through: {"requests", "seconds", "block_tokens",
     "has_times", "blocks": {tier: number}}. `counts` are the sums of what is in the series: {"prompt_tokens",
     "computed_tokens", "generated_tokens", "requests", "too_large", "hit_tokens": {tier}, "evicted_blocks": {tier}}.
     """

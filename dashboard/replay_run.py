@@ -242,6 +242,7 @@ def config_of(tiers: list[dict[str, Any]], blocks: Mapping[str, int], block_toke
                 Policy(told["policy"]),
                 WriteMode(told["write_mode"]),
                 told["store_after_hits"],
+                told.get("tenant_quota", 1.0),
             )
             for told in tiers
         ),

@@ -15,7 +15,7 @@ def tiers_in_words(replay: Replay) -> list[str]:
 def _tier(told: dict[str, object], num_blocks: int | None) -> str:
     size = ReplaySize(int(str(told["amount"])), str(told["unit"]))
     blocks = f" ({num_blocks:,} blocks)" if num_blocks is not None and size.unit != "blocks" else ""
-    modes = modes_in_words(str(told["tier"]), {**told, "load": "always"}).removesuffix(", loaded always")
+    modes = modes_in_words(str(told["tier"]), {**told, "load": "always"}).replace(", loaded always", "")
     return f"{told['tier']} {size.in_words()}{blocks}, {modes}"
 
 

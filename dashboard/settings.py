@@ -19,6 +19,7 @@ from dashboard.secret_files import read_or_create
 from dashboard.server_urls import DATABASE_ENGINES, DATABASE_EXPECTED, REDIS_EXPECTED, redis_problem
 from dashboard.settings_lists import ALLOWED_HOST, API_ADDRESS, PROXY, TRUSTED_ORIGIN
 from dashboard.sizes import parse_size
+from dashboard.tier_modes import MIN_TENANT_QUOTA
 
 django_stubs_ext.monkeypatch()  # ModelAdmin[Source] and its like exist for the type checker only
 
@@ -97,6 +98,7 @@ def _compression(name: str) -> str:
 
 
 TIER_COMPRESSION = {tier: _compression(f"TIERSCOPE_{tier.upper()}_COMPRESSION") for tier in ("disk", "remote")}
+TENANT_QUOTA = env.float("TIERSCOPE_TENANT_QUOTA", 1.0, validate=validate.Range(min=MIN_TENANT_QUOTA, max=1))
 TIER_BYTES = {tier: _size(f"TIERSCOPE_{tier.upper()}_BYTES") for tier in ("gpu", "cpu", "disk", "remote")}
 
 # -- Traffic: what /v1 takes, and how long it lets a request wait ------------------------------------------------------

@@ -1,4 +1,4 @@
-"""How blocks get into a tier, out of it and up from it, as an admin chooses: one mapping of names, and its words.
+"""How blocks get into a tier, out of it and up from it, and whose: as an admin chooses, by name, and in words.
 
 Knows no engine and no database.
 """
@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 Modes = Mapping[str, Any]  # by these names
-MODES = ("policy", "write_mode", "store_after_hits", "load")
+MODES = ("policy", "write_mode", "store_after_hits", "load", "tenant_quota")
 MAX_STORE_AFTER_HITS = 1_000
+MIN_TENANT_QUOTA = 0.01
 _POLICIES = {"lru": "LRU", "s3fifo": "S3-FIFO", "arc": "ARC"}
 
 
@@ -21,8 +22,17 @@ def modes_in_words(tier: str, modes: Modes) -> str:
     """ "LRU, write selective at hit 3, loaded when cheaper"; of gpu only who leaves first. Empty for no modes."""
     if not modes:
         return ""
-    policy = _POLICIES.get(modes["policy"], str(modes["policy"]))
-    return policy if tier == "gpu" else f"{policy}, {_stored(modes)}, loaded {_plain(modes['load'])}"
+    parts = [_POLICIES.get(modes["policy"], str(modes["policy"]))]
+    if tier != "gpu":
+        parts += [_stored(modes), f"loaded {_plain(modes['load'])}"]
+    if modes.get("tenant_quota", 1) < 1:
+        parts.append(f"a tenant at most {share_in_words(modes['tenant_quota'])}")
+    return ", ".join(parts)
+
+
+def share_in_words(share: float) -> str:
+    """ "12.5 %" """
+    return f"{100 * share:g} %"
 
 
 def _stored(modes: Modes) -> str:

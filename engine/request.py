@@ -9,6 +9,7 @@ from typing import Literal
 
 from engine.sampling import SamplingParams
 from tiers import Tier
+from tiers.books.tenants import MAX_NAME_BYTES
 
 CacheUse = Literal["on", "off"]
 FinishReason = Literal["stop", "length", "abort", "error"]
@@ -35,7 +36,8 @@ class BusyError(RequestError):
 class GenerationRequest:
     """One prompt to continue. `cache="off"` neither reads the tiers nor leaves anything in them.
 
-    Only requests with the same `salt` share blocks; `tenant` says whose tokens these are, in the counters only.
+    Only requests with the same `salt` share blocks; `tenant`, up to 32 bytes, says whose tokens these are in the
+    counters and whose share of the tiers its blocks take.
     """
 
     request_id: str
@@ -50,6 +52,8 @@ class GenerationRequest:
             raise RequestError("The request id is empty; give each request its own.")
         if not self.prompt_token_ids:
             raise RequestError("The prompt is empty; it must have at least one token.")
+        if len(self.tenant.encode()) > MAX_NAME_BYTES:
+            raise RequestError(f"The tenant's name has more than {MAX_NAME_BYTES} bytes.")
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,9 @@ class Scheduler:
     def _acquire(self, sequence: Sequence, plan: Plan) -> bool:
         """False: no slots yet. A sequence for which there can be none fails and makes way."""
         try:
-            sequence.lease = self._cache.acquire(sequence.hittable_keys(), sequence.blocks_now, sequence.origins)
+            sequence.lease = self._cache.acquire(
+                sequence.hittable_keys(), sequence.blocks_now, sequence.origins, sequence.request.tenant
+            )
         except CapacityError as error:
             self.fail(sequence, f"The request no longer fits the gpu tier: {error}", plan)
             return True

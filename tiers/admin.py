@@ -79,6 +79,8 @@ class Admin:
     # -- modes and contents ------------------------------------------------------------------------------------------
     def configure(self, tier: Tier, changes: TierChanges) -> None:
         self._level(tier).configure(changes)
+        self._parts.ladder.rebalance()
+        self._parts.ladder.submit()
 
     def clear(self, tier: Tier) -> int:
         level = self._level(tier)

@@ -119,6 +119,7 @@ def _restore(parts: Parts) -> None:
     nodes = []
     for header in parts.disk.scan():
         nodes.append(ensure(parts.books, header.key, header.parent_key, header.position))
+        parts.books.give_to(nodes[-1].row, header.tenant)
         level.add(nodes[-1], Tier.DISK).validate()
     for node in oldest_first(nodes[::-1]):
         parts.ladder.touch(node)

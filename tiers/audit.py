@@ -78,6 +78,9 @@ def _check_level(parts: Parts, level: Level) -> None:
     assert len(order) == len(level.eviction) == len(leavable), f"{level.tier} counts other blocks that may leave"
     assert set(order) == leavable, f"the blocks that may leave {level.tier} are not those that nobody reads"
     level.eviction.check()
+    assert level.is_behind or not level.is_beyond or not level.eviction.surplus(), (
+        f"a tenant has more of {level.tier} than it may, and something of that could leave"
+    )
     if level.rank:
         assert not level.is_over or not level.eviction.victim(), f"{level.tier} is too full, and something could leave"
 

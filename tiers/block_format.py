@@ -9,6 +9,7 @@ from hashlib import blake2b
 
 import xxhash
 
+from tiers.books.tenants import MAX_NAME_BYTES, NOBODY
 from tiers.compression import Codec, codec_for
 from tiers.config import SlabSpec
 from tiers.errors import CorruptError
@@ -18,8 +19,9 @@ from tiers.names import Compression
 MAGIC = b"TIERSCPE"
 VERSION = 2
 HEADER_BYTES = 256
-# magic, version, position in its prompt, payload bytes, key, parent key, layout digest, payload checksum
-_FIELDS = struct.Struct(f"<8sIIQ{KEY_BYTES}s{KEY_BYTES}s16s16s")
+# magic, version, position in its prompt, payload bytes, key, parent key, layout digest, payload checksum, tenant
+# (zeros in what was written before there were tenants: nobody's)
+_FIELDS = struct.Struct(f"<8sIIQ{KEY_BYTES}s{KEY_BYTES}s16s16s{MAX_NAME_BYTES}s")
 _CHECKSUM_BYTES = 16
 
 
@@ -33,11 +35,11 @@ class Header:
     num_bytes: int
     layout: bytes
     checksum: bytes
+    tenant: str = NOBODY
 
     def pack(self) -> bytes:
-        fields = _FIELDS.pack(
-            MAGIC, VERSION, self.position, self.num_bytes, self.key, self.parent_key, self.layout, self.checksum
-        )
+        place = self.position, self.num_bytes, self.key, self.parent_key, self.layout
+        fields = _FIELDS.pack(MAGIC, VERSION, *place, self.checksum, self.tenant.encode())
         padded = fields.ljust(HEADER_BYTES - _CHECKSUM_BYTES, b"\0")
         return padded + xxhash.xxh3_128_digest(padded)
 
@@ -47,10 +49,10 @@ def unpack(data: bytes) -> Header:
     padded, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
     if len(data) != HEADER_BYTES or xxhash.xxh3_128_digest(padded) != checksum:
         raise CorruptError("the header is torn or altered")
-    magic, version, position, num_bytes, key, parent_key, layout, payload = _FIELDS.unpack_from(padded)
+    magic, version, position, num_bytes, key, parent_key, layout, payload, tenant = _FIELDS.unpack_from(padded)
     if (magic, version) != (MAGIC, VERSION):
         raise CorruptError(f"it is not a block of version {VERSION}")
-    return Header(key, parent_key, position, num_bytes, layout, payload)
+    return Header(key, parent_key, position, num_bytes, layout, payload, tenant.rstrip(b"\0").decode(errors="ignore"))
 
 
 def stored_bytes(slab: SlabSpec, compression: Compression = Compression.NONE) -> int:
@@ -88,10 +90,12 @@ class Layout:
     def num_bytes(self) -> int:
         return self.codec.num_bytes
 
-    def header(self, key: BlockKey, parent_key: BlockKey, position: int, payload: memoryview) -> bytes:
+    def header(
+        self, key: BlockKey, parent_key: BlockKey, position: int, payload: memoryview, tenant: str = NOBODY
+    ) -> bytes:
         """Of the block that is about to be stored."""
         checksum = payload_checksum(payload)
-        return Header(key, parent_key, position, self.num_bytes, self.digest, checksum).pack()
+        return Header(key, parent_key, position, self.num_bytes, self.digest, checksum, tenant).pack()
 
     def verify(self, header_bytes: bytes, key: BlockKey, payload_digest: bytes) -> Header:
         """Raises CorruptError unless header and payload are exactly the block `key` of this layout."""

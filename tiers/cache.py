@@ -17,15 +17,17 @@ from tiers.audit import audit, num_orphans
 from tiers.books import loads, requests
 from tiers.books.compiled import Ints32, Ints64
 from tiers.books.layout import NONE
+from tiers.books.tenants import NOBODY
 from tiers.config import CacheConfig, TierChanges
 from tiers.errors import CapacityError
 from tiers.keys import BlockKey, packed
 from tiers.lease import Lease
 from tiers.limits import MachineLimits
 from tiers.names import TIERS, Tier
-from tiers.node import Copy, Node, nodes
+from tiers.node import Copy, nodes
 from tiers.pool import BlockPool
 from tiers.stats import CacheStats
+from tiers.taking import Taking
 from tiers.worth import PrefillSeconds, Worth, never_measured
 
 NO_COPY = array("i", [NONE])
@@ -54,6 +56,7 @@ class TieredCache:
         self._gpu = self._parts.gpu
         self._ladder = self._parts.ladder
         self._books = self._parts.books
+        self._taking = Taking(self._gpu, self._books, self._ladder)
         self._leases: set[Lease] = set()
         self._worth = Worth(self._parts.levels, config.block_size, lambda *chunk: self.prefill_seconds(*chunk))
         self._admin = Admin(self._parts, memory, clock, self.poll)
@@ -79,11 +82,14 @@ class TieredCache:
         return num_orphans(self._books)
 
     # -- a request's life --------------------------------------------------------------------------------------------
-    def acquire(self, keys: Sequence[BlockKey], num_blocks: int, origins: dict[BlockKey, Tier]) -> Lease | None:
+    def acquire(
+        self, keys: Sequence[BlockKey], num_blocks: int, origins: dict[BlockKey, Tier], tenant: str = NOBODY
+    ) -> Lease | None:
         """Take `num_blocks` gpu slots, the first ones with the resident prefix of `keys`, and start loads into them.
 
         None: others hold too much now; nothing is held, try again after a later `poll`. `origins` is the request's
-        memory of where it first met each block; it is read and added to. Raises CapacityError if it can never fit.
+        memory of where it first met each block; it is read and added to. `tenant` is whose share of the tiers it takes:
+        at most 32 bytes. Raises CapacityError if it can never fit.
         """
         if num_blocks > self._gpu.level.capacity_blocks:
             raise CapacityError(
@@ -93,9 +99,9 @@ class TieredCache:
         found, tiers = self._resident_prefix(known)
         num_read = self._num_worth(found)
         hits = found[:num_read]
-        if not self._can_take(hits, num_blocks):
+        if not self._can_take(hits, num_blocks, tenant):
             return None
-        lease = Lease(origins)
+        lease = Lease(origins, tenant)
         self._count_hits(hits, keys, origins)
         lease.hit_tiers, lease.skipped_tiers = _with_origins(origins, keys, tiers[:num_read]), tiers[num_read:]
         if num_read < len(found):
@@ -110,7 +116,7 @@ class TieredCache:
 
     def extend(self, lease: Lease, num_blocks: int = 1) -> bool:
         """More blocks at the lease's end. False: not yet; evictions were started if they can help."""
-        missing = num_blocks - self._free_after_evictions(num_blocks)
+        missing = num_blocks - self._taking.free_after_evictions(num_blocks, lease.tenant)
         if missing > 0:
             return False
         for _ in range(num_blocks):
@@ -134,6 +140,8 @@ class TieredCache:
         done = 0
         while done < len(keys):
             done += self._register(lease, index + done, known[done : done + portion + 1])
+        if self._gpu.level.is_beyond:
+            self._ladder.rebalance()
         self._ladder.submit()
 
     def _register(self, lease: Lease, index: int, known: Ints32) -> int:
@@ -142,7 +150,8 @@ class TieredCache:
         self._books.reserve(nodes=num_blocks + 1, copies=num_blocks)
         slots = np.frombuffer(lease.block_ids, np.int64)[index:]
         pinned = np.frombuffer(lease.copies, np.int32)[index:]
-        done: int = requests.register(*self._books.tables, known[1:], known[0], index, slots, pinned)
+        tenant = self._books.tenants.number(lease.tenant)
+        done: int = requests.register(*self._books.tables, known[1:], known[0], index, slots, pinned, tenant)
         if len(self._parts.levels) > 1:
             self._registered(Copy(self._books, int(pinned[done - 1])), slots[done - 1])
         return done
@@ -181,7 +190,7 @@ class TieredCache:
         has_changed = self._parts.transfers.apply()
         self._parts.ascent.late.touch()
         has_changed |= self._parts.follower.work()
-        self._ladder.rebalance()
+        has_changed |= self._ladder.rebalance()
         has_changed |= self._admin.continue_gpu_resize()
         self._ladder.submit()
         return has_changed
@@ -203,7 +212,7 @@ class TieredCache:
         self._admin.resize(tier, capacity_bytes)
 
     def configure(self, tier: Tier, **changes: Unpack[TierChanges]) -> None:
-        """From now on. Raises RefusedError if there is no such tier, and ValueError for a number below 1."""
+        """From now on. Raises RefusedError if there is no such tier, and ValueError for a number that cannot be."""
         self._admin.configure(tier, changes)
 
     def clear(self, tier: Tier) -> int:
@@ -241,7 +250,7 @@ class TieredCache:
             hits = hits[[key not in origins for key, _ in zip(keys, hits, strict=False)]]
         requests.count_hits(self._books.tables.nodes, hits)
 
-    def _can_take(self, hits: Ints32, num_blocks: int) -> bool:
+    def _can_take(self, hits: Ints32, num_blocks: int, tenant: str) -> bool:
         """A block that nobody reads counts as obtainable, unless it is one of the hits."""
         num_there, num_idle = requests.num_in_gpu(*self._books.tables, hits)
         num_needed = num_blocks - num_there
@@ -250,7 +259,7 @@ class TieredCache:
         if not self._gpu.level.is_shrinking:
             return True
         # A slot beyond the limit cannot be promised: wait until enough below it are free.
-        return self._free_after_evictions(num_needed, keep=nodes(self._books, hits)) >= num_needed
+        return self._taking.free_after_evictions(num_needed, tenant, keep=nodes(self._books, hits)) >= num_needed
 
     def _take(self, lease: Lease, hits: Ints32, keys: Sequence[BlockKey], known: Ints32, num_blocks: int) -> None:
         pinned, slots = np.empty(len(hits), np.int32), np.empty(len(hits), np.int64)
@@ -258,7 +267,7 @@ class TieredCache:
             self._load(lease, hits, keys, known, pinned, slots)
         lease.copies.frombytes(pinned.tobytes())
         lease.block_ids.frombytes(slots.tobytes())
-        lease.block_ids.frombytes(self._obtain_many(lease, known[len(hits) :], num_blocks - len(hits)).tobytes())
+        lease.block_ids.frombytes(self._taking.take(lease, known[len(hits) :], num_blocks - len(hits)).tobytes())
         lease.copies.extend(NO_COPY * (num_blocks - len(hits)))
 
     def _load(
@@ -273,49 +282,10 @@ class TieredCache:
         for row in pinned[is_missing & (sources == NONE)].tolist():
             self._books.waiters.setdefault(row, []).append(lease)
         new = np.flatnonzero(sources != NONE)
-        slots[new] = self._obtain_many(lease, known[new], len(new))
+        slots[new] = self._taking.take(lease, known[new], len(new), are_counted=True)
         self._parts.ascent.promote(
             lease, [keys[index] for index in new.tolist()], pinned[new], sources[new], slots[new].tolist()
         )
-
-    def _obtain_many(self, lease: Lease, keys: Ints32, num_blocks: int) -> Ints64:
-        """Slots for so many of the lease's blocks, the first ones with these keys."""
-        gpu, slots, done = self._gpu, np.empty(num_blocks, np.int64), 0
-        while True:
-            self._books.reserve(memories=2 * (num_blocks - done))  # what leaves may be remembered, twice
-            filled, num_evicted = requests.take_slots(
-                *self._books.tables, gpu.slots.words, gpu.slots.counts, keys[done:], slots[done:]
-            )
-            gpu.level.evicted[gpu.level.reason] += num_evicted
-            done += filled
-            if done == num_blocks:
-                return slots
-            slots[done] = self._obtain(lease, keys[done].tobytes() if done < len(keys) else b"")
-            done += 1
-
-    def _obtain(self, lease: Lease, key: BlockKey) -> int:
-        """A slot for the lease's block with that key: a free one, the oldest block's, or one that is draining."""
-        slot = self._gpu.slots.take()
-        while slot is None and (oldest := self._gpu.level.eviction.victim(key)):
-            oldest_slot = oldest.slot
-            self._ladder.evict(oldest, self._gpu.level.reason)
-            slot = self._gpu.slots.take()
-            if slot is None and oldest_slot in self._gpu.draining:
-                return self._gpu.promise(oldest_slot, lease)
-        return self._gpu.promise(next(iter(self._gpu.draining)), lease) if slot is None else slot
-
-    def _free_after_evictions(self, wanted: int, keep: Sequence[Node] = ()) -> int:
-        """Free slots now; if they are fewer than wanted, evictions are started (of `keep` only as the last)."""
-        gpu = self._gpu
-        for node in reversed(keep):
-            if (copy := gpu.level.of(node)) is not None and copy in gpu.level.eviction:
-                gpu.level.eviction.touch(copy)
-        if wanted <= gpu.num_obtainable:
-            while gpu.slots.num_free + len(gpu.draining) < wanted and (oldest := gpu.level.eviction.victim()):
-                self._ladder.evict(oldest, gpu.level.reason)
-            self._ladder.rebalance()
-            self._ladder.submit()
-        return gpu.slots.num_free
 
     def _without_promised(self, lease: Lease) -> Ints64:
         """The lease's slots, NONE for its own ones that are still being emptied: those are not free yet."""

@@ -30,6 +30,7 @@ class TierChanges(TypedDict, total=False):
     policy: Policy
     store_after_hits: int
     load: LoadChoice
+    tenant_quota: float
 
 
 def check_hits(store_after_hits: int) -> None:
@@ -38,11 +39,18 @@ def check_hits(store_after_hits: int) -> None:
         raise ValueError(f"store_after_hits is {store_after_hits}; expected 1 or more.")
 
 
+def check_quota(tenant_quota: float) -> None:
+    """Raises ValueError."""
+    if not 0 < tenant_quota <= 1:
+        raise ValueError(f"tenant_quota is {tenant_quota}; expected more than 0 and at most 1.")
+
+
 @dataclass(frozen=True)
 class TierConfig:
     """One tier. A capacity of 0 switches it off; `path` is the folder of the disk tier.
 
     With write_selective a block is stored at its hit number `store_after_hits`. `compression` is for disk and remote.
+    `tenant_quota` is the largest share of the tier's blocks that one tenant may keep there; 1 is all.
 
     `url` is the server of the remote tier (redis://, rediss:// or unix://; a password in it is never shown): blocks
     stay there for `ttl_seconds` after their last use; what it has not answered after `timeout_seconds` is a miss.
@@ -55,6 +63,7 @@ class TierConfig:
     path: Path | None = None
     store_after_hits: int = STORE_AFTER_HITS
     load: LoadChoice = LoadChoice.ALWAYS
+    tenant_quota: float = 1.0
     compression: Compression = Compression.NONE
     url: str | None = field(default=None, repr=False)
     ttl_seconds: int = 86_400
@@ -64,6 +73,7 @@ class TierConfig:
         if self.capacity_bytes < 0:
             raise ValueError(f"The {self.tier} tier has {self.capacity_bytes} bytes; expected 0 or more.")
         check_hits(self.store_after_hits)
+        check_quota(self.tenant_quota)
         if self.compression is not Compression.NONE and self.tier not in (Tier.DISK, Tier.REMOTE):
             raise ValueError(f"The {self.tier} tier cannot be compressed; disk and remote can.")
         if self.tier is Tier.DISK and self.path is None:

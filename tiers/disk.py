@@ -17,6 +17,7 @@ from typing import IO
 
 from tiers.block_file import MAX_FILES, NOT_OPENED, read_files, write_file
 from tiers.block_format import HEADER_BYTES, Header, Layout, layout_digest, payload_checksum, stored_bytes, unpack
+from tiers.books.tenants import NOBODY
 from tiers.config import SlabSpec
 from tiers.errors import CorruptError, GoneError, RefusedError
 from tiers.keys import BlockKey
@@ -76,10 +77,10 @@ class DiskStore:
         name = key.hex()
         return f"{self._root}/{name[:2]}/{name}{SUFFIX}"
 
-    def write(self, key: BlockKey, parent_key: BlockKey, position: int, slab: memoryview) -> None:
+    def write(self, key: BlockKey, parent_key: BlockKey, position: int, slab: memoryview, tenant: str = NOBODY) -> None:
         """Raises OSError, and leaves no file, if the block could not be written whole."""
         payload = self._layout.codec.encode(slab)
-        header = self._layout.header(key, parent_key, position, payload)
+        header = self._layout.header(key, parent_key, position, payload, tenant)
         path = self.path_of(key)
         temporary = path.with_suffix(TEMPORARY)
         try:

@@ -63,8 +63,26 @@ class Order:
 
         Asked again before anything else has happened, it says the same.
         """
+        return self._victim(incoming, NONE, NONE)
+
+    def victim_of(self, tenant: int) -> Copy | None:
+        """As above, of one tenant's blocks, where the tier has a quota."""
+        return self._victim(b"", tenant, NONE)
+
+    def victim_for(self, tenant: int, num_coming: int, incoming: BlockKey = b"") -> Copy | None:
+        """As above, for blocks of the tenant, so many of which do not count yet: where it would have more than it may,
+        its own leave first.
+        """
+        return self._victim(incoming, tenant, num_coming)
+
+    def surplus(self) -> Copy | None:
+        """A block that may leave of a tenant that has more than it may."""
+        row = steps.surplus(*self._books.tables, self._rank)
+        return None if row == NONE else Copy(self._books, row)
+
+    def _victim(self, incoming: BlockKey, tenant: int, num_coming: int) -> Copy | None:
         key = packed([incoming])[0] if incoming else NO_KEY
-        row = steps.victim(*self._books.tables, self._rank, key)
+        row = steps.victim(*self._books.tables, self._rank, key, tenant, num_coming)
         return None if row == NONE else Copy(self._books, row)
 
     def follow(self, policy: Policy) -> None:

@@ -155,6 +155,8 @@ class Follower:
         if entry.key in self._movers.deleted or not self._is_plausible(entry):
             return None
         node = ensure(self._books, entry.key, entry.parent_key, entry.position)
+        if node.fastest is None:
+            self._books.give_to(node.row, entry.tenant)
         if self._level.of(node) is None:
             self._level.add(node, Tier.REMOTE).validate()
         return node

@@ -23,7 +23,8 @@ class Lease:
     `skipped_tiers` says so for the blocks after those that were found, too, and are cheaper to compute than to load.
 
     `copies[i]` is the row of the cached block behind `block_ids[i]`, or NONE while it is the request's own. Where
-    two requests compute the same block, the second keeps its own slot and reads along with the first one's copy.
+    two requests compute the same block, the second keeps its own slot and reads along with the first one's copy. What
+    is registered is `tenant`'s.
     """
 
     __slots__ = (
@@ -35,9 +36,11 @@ class Lease:
         "num_pending",
         "origins",
         "skipped_tiers",
+        "tenant",
     )
 
-    def __init__(self, origins: dict[BlockKey, Tier]) -> None:
+    def __init__(self, origins: dict[BlockKey, Tier], tenant: str) -> None:
+        self.tenant = tenant
         self.block_ids: array[int] = array("q")
         self.hit_tiers: list[Tier] = []
         self.skipped_tiers: list[Tier] = []

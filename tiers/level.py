@@ -5,9 +5,22 @@ Knows nothing about the other tiers or how bytes move.
 
 from tiers.books import steps
 from tiers.books.books import Books
-from tiers.books.layout import CAPACITY, NONE, NUM_BLOCKS, STORE_AFTER_HITS, TIER, WRITE_MODE
+from tiers.books.layout import (
+    CAPACITY,
+    NO_QUOTA,
+    NONE,
+    NUM_BLOCKS,
+    NUM_OVER,
+    NUM_REFUSED,
+    NUM_TENANT_COLUMNS,
+    QUOTA,
+    STORE_AFTER_HITS,
+    TENANTS,
+    TIER,
+    WRITE_MODE,
+)
 from tiers.complaints import Complaints
-from tiers.config import TierChanges, TierConfig, check_hits
+from tiers.config import TierChanges, TierConfig, check_hits, check_quota
 from tiers.eviction import Exit, Order
 from tiers.flows import Dropped, Flows, max_drops
 from tiers.load_cost import LoadCost
@@ -21,7 +34,7 @@ MODES = (WriteMode.WRITE_BACK, WriteMode.WRITE_THROUGH, WriteMode.WRITE_SELECTIV
 class Level:
     """`rank` 0 is gpu. `block_bytes` is what one block takes here; `num_blocks` are charged now.
 
-    `num_arriving` of those are not stored yet.
+    `num_arriving` of those are not stored yet. `is_behind`: tenants have more than they may, and that still goes on.
     """
 
     is_shared = False
@@ -37,6 +50,7 @@ class Level:
         self.write_mode = config.write_mode
         self.store_after_hits = config.store_after_hits
         self.load = config.load
+        self.tenant_quota = config.tenant_quota
         self.policy = Policy.LRU
         self.eviction = Order(books, rank)
         self.flows = Flows(config.tier, self._row)
@@ -45,7 +59,7 @@ class Level:
         self.set_policy(config.policy)
         self._tell()
         self.num_arriving = 0
-        self.is_shrinking = False
+        self.is_shrinking = self.is_behind = False
         self.num_stored = self.num_loaded = 0
         self.store_seconds = 0.0
         self.evicted = dict.fromkeys(EVICTION_REASONS, 0)
@@ -62,16 +76,24 @@ class Level:
     def resize(self, capacity_bytes: int) -> None:
         self.capacity_bytes = capacity_bytes
         self.capacity_blocks = self._row[CAPACITY] = capacity_bytes // self.block_bytes
-        steps.resized(*self._books.tables, self.rank, max_drops(self.capacity_blocks))
+        self._limit()
+
+    def _limit(self) -> None:
+        quota = quota_blocks(self.capacity_blocks, self.tenant_quota)
+        steps.resized(*self._books.tables, self.rank, max_drops(self.capacity_blocks), quota)
 
     def configure(self, changes: TierChanges) -> None:
         """Raises ValueError."""
         check_hits(changes.get("store_after_hits", self.store_after_hits))
+        check_quota(changes.get("tenant_quota", self.tenant_quota))
         self.store_after_hits = changes.get("store_after_hits", self.store_after_hits)
         self.write_mode = changes.get("write_mode", self.write_mode)
         self.load = changes.get("load", self.load)
         self._tell()
         self.set_policy(changes.get("policy", self.policy))
+        if changes.get("tenant_quota", self.tenant_quota) != self.tenant_quota:
+            self.tenant_quota = changes["tenant_quota"]
+            self._limit()
 
     def set_policy(self, policy: Policy) -> None:
         """Who leaves next is decided by another policy; the blocks stay, in the order in which they would have left."""
@@ -93,9 +115,27 @@ class Level:
     def is_over(self) -> bool:
         return self.num_blocks > self.capacity_blocks
 
+    def has_room_for(self, node: Node) -> bool:
+        return self.num_blocks < self.capacity_blocks and not self.is_at_quota(node)
+
     @property
-    def has_room(self) -> bool:
-        return self.num_blocks < self.capacity_blocks
+    def is_beyond(self) -> bool:
+        """Tenants have more blocks here than they may, and these are to leave."""
+        return bool(self._row[NUM_OVER] > 0)
+
+    @property
+    def quota(self) -> int:
+        """Blocks that one tenant may have; more than there can be, where that is all."""
+        quota: int = self._row[QUOTA]
+        return quota
+
+    def is_at_quota(self, node: Node, num_coming: int = 0) -> bool:
+        """With one more block than those that come, the tenant of this one would have more than it may."""
+        return bool(self._row[TENANTS + NUM_TENANT_COLUMNS * node.tenant] + num_coming >= self._row[QUOTA])
+
+    def refuse(self) -> None:
+        """A block is not stored: its tenant has its share, and nothing of that may leave."""
+        self._row[NUM_REFUSED] += 1
 
     @property
     def writes_through(self) -> bool:
@@ -170,4 +210,11 @@ class Level:
             entered_blocks=self.flows.entered,
             left_blocks=self.flows.left,
             missed_blocks=self.flows.num_missed,
+            refused_blocks=self._row[NUM_REFUSED],
+            tenant_blocks=self._books.tenants.num_blocks(self.rank),
         )
+
+
+def quota_blocks(capacity_blocks: int, share: float) -> int:
+    """Whole blocks, at least one; a millionth makes up for shares like 0.29 that are not quite what was written."""
+    return NO_QUOTA if share == 1 else max(1, int(capacity_blocks * share + 1e-6))

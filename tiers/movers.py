@@ -88,7 +88,7 @@ class Movers:
         if copy.level.tier is Tier.REMOTE:
             self._remote.send(copy, self._host.pool.read(host.slot), done)
             return
-        self._writes.append(Operation(partial(self._write, copy, copy.node, host), done))
+        self._writes.append(Operation(partial(self._write, copy, copy.node, copy.node.tenant_name, host), done))
 
     def delete(self, tier: Tier, key: bytes) -> None:
         if tier is Tier.REMOTE:
@@ -154,9 +154,9 @@ class Movers:
             loads.slots, lambda portion, targets: disk.read_many(loads.keys[portion], targets)
         )
 
-    def _write(self, copy: Copy, node: Node, host: HostSlot) -> None:
+    def _write(self, copy: Copy, node: Node, tenant: str, host: HostSlot) -> None:
         if copy.is_live and self._disk is not None:
-            self._disk.write(node.key, node.parent_key, node.depth, self._host.pool.read(host.slot))
+            self._disk.write(node.key, node.parent_key, node.depth, self._host.pool.read(host.slot), tenant)
 
 
 def _moved(moves: Sequence[_Move], error: Exception | None, seconds: float) -> None:

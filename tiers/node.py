@@ -29,6 +29,7 @@ from tiers.books.layout import (
     RANK,
     SLOT,
     SOURCE,
+    TENANT,
     VALID,
     YOUNGER,
 )
@@ -172,6 +173,15 @@ class Node(Row):
     @property
     def num_hits(self) -> int:
         return self.books.nodes[self.row, NUM_HITS]
+
+    @property
+    def tenant(self) -> int:
+        """Whose block it is, by number (`Books.tenants`)."""
+        return self.books.nodes[self.row, TENANT]
+
+    @property
+    def tenant_name(self) -> str:
+        return self.books.tenants.name(self.tenant)
 
     @property
     def has_children(self) -> bool:

@@ -7,6 +7,7 @@ before it is in the index and verified when it is read.
 import time
 from collections.abc import Callable, Sequence
 
+from tiers.books.tenants import NOBODY
 from tiers.breaker import Breaker
 from tiers.config import SlabSpec
 from tiers.errors import UnreachableError
@@ -56,8 +57,8 @@ class RemoteStore:
         self._clock = clock
 
     # -- as every store ------------------------------------------------------------------------------------------------
-    def write(self, key: BlockKey, parent_key: BlockKey, position: int, slab: memoryview) -> None:
-        [error] = self.write_many([Outgoing(key, parent_key, position, slab)], NO_LIMIT)
+    def write(self, key: BlockKey, parent_key: BlockKey, position: int, slab: memoryview, tenant: str = NOBODY) -> None:
+        [error] = self.write_many([Outgoing(key, parent_key, position, slab, tenant)], NO_LIMIT)
         if error is not None:
             raise error
 

@@ -9,23 +9,25 @@ import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tiers.books.tenants import MAX_NAME_BYTES, NOBODY
 from tiers.keys import KEY_BYTES, BlockKey
 from tiers.remote_room import Room
 from tiers.remote_wire import Reply
 
 PAGE_BLOCKS = 2000
-_PLACE = struct.Struct(f"<{KEY_BYTES}sI")
+_PLACE = struct.Struct(f"<{KEY_BYTES}sI{MAX_NAME_BYTES}s")
 _FOUND = struct.Struct(f">{KEY_BYTES}s{_PLACE.size}sd")
 _LEFT = struct.Struct(f">{KEY_BYTES}sd")
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteEntry:
-    """A block in the index: whose child it is, and which of its prompt's blocks."""
+    """A block in the index: whose child it is, which of its prompt's blocks, and whose."""
 
     key: BlockKey
     parent_key: BlockKey
     position: int
+    tenant: str = NOBODY
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,9 @@ class Look:
     room: Room
 
 
-def pack_place(parent_key: BlockKey, position: int) -> bytes:
+def pack_place(parent_key: BlockKey, position: int, tenant: str) -> bytes:
     """What the index keeps with a key."""
-    return _PLACE.pack(parent_key, position)
+    return _PLACE.pack(parent_key, position, tenant.encode())
 
 
 class Index:
@@ -102,7 +104,8 @@ class Index:
         for key, place, stamp in _FOUND.iter_unpack(found):
             self._found_at = stamp
             if is_full or not any(first <= stamp <= last for first, last in self._own):
-                entries.append(RemoteEntry(key, *_PLACE.unpack(place)))
+                parent_key, position, tenant = _PLACE.unpack(place)
+                entries.append(RemoteEntry(key, parent_key, position, tenant.rstrip(b"\0").decode(errors="ignore")))
         return entries
 
     def _new_gone(self, left: bytes) -> list[BlockKey]:

@@ -81,7 +81,8 @@ class RemoteMovers:
     def send(self, copy: Copy, payload: memoryview, done: Done) -> None:
         """To the server; skipped if the block has left the tier by the time it would begin."""
         node = copy.node
-        self._sends.append(_Send(copy, Outgoing(node.key, node.parent_key, node.depth, payload), done))
+        block = Outgoing(node.key, node.parent_key, node.depth, payload, node.tenant_name)
+        self._sends.append(_Send(copy, block, done))
 
     def delete(self, key: BlockKey) -> None:
         self._deletes.append(key)

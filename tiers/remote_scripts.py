@@ -1,10 +1,11 @@
 """What the server does in one go, as Lua: the index of one namespace changes together with the values, or not at all.
 
-A namespace is four keys and a value a block. `index`: block keys by their stamp of last use; `tree`: parent key and
-position of each; `gone`: what was removed lately, by stamp, so that those who follow the index can forget it; `meta`:
-the newest stamp, the stamp up to which `gone` was cut, and a name that dies with the namespace. Stamps are microseconds
-of the server's clock, but always above the one before: all that changed since a look has a stamp above that look's.
-Other keys of the server are never touched. Every script handles a bounded number of blocks: others wait meanwhile.
+A namespace is four keys and a value a block. `index`: block keys by their stamp of last use; `tree`: parent key,
+position and tenant of each (older programs leave the tenant out); `gone`: what was removed lately, by stamp, so that
+those who follow the index can forget it; `meta`: the newest stamp, the stamp up to which `gone` was cut, and a name
+that dies with the namespace. Stamps are microseconds of the server's clock, but always above the one before: all that
+changed since a look has a stamp above that look's. Other keys of the server are never touched. Every script handles a
+bounded number of blocks: others wait meanwhile.
 """
 
 # Also where the server is out of memory: removing blocks is what helps then. (Redis 7 or Valkey.)
@@ -101,7 +102,8 @@ local found = redis.call('ZRANGEBYSCORE', index, '(' .. ARGV[4], '+inf', 'WITHSC
 local records = {}
 for i = 1, #found, 2 do
   local place = redis.call('HGET', tree, found[i])
-  if place and #place == 20 then
+  if place and #place == 20 then place = place .. string.rep('\\0', 32) end
+  if place and #place == 52 then
     records[#records + 1] = found[i] .. place .. struct.pack('>d', tonumber(found[i + 1]))
   end
 end

@@ -6,8 +6,10 @@ as it was told at the last look, less what was written since.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from tiers import remote_scripts as scripts
+from tiers.books.tenants import NOBODY
 from tiers.errors import NoRoomError, UnreachableError
 from tiers.keys import BlockKey
 from tiers.remote_line import Line
@@ -28,6 +30,7 @@ class Outgoing:
     parent_key: BlockKey
     position: int
     slab: memoryview
+    tenant: str = NOBODY
 
 
 class RemoteWriter:
@@ -106,7 +109,7 @@ class RemoteWriter:
     def _set(self, block: Outgoing) -> tuple[bytes | str | int | tuple[bytes, memoryview], ...]:
         layout = self._space.layout
         payload = layout.codec.encode(block.slab)
-        header = layout.header(block.key, block.parent_key, block.position, payload)
+        header = layout.header(block.key, block.parent_key, block.position, payload, block.tenant)
         return "SET", self._space.value(block.key), (header, payload), "EX", self._space.value_ttl
 
     def _stored(self, deadline: float) -> NoRoomError | None:
@@ -122,8 +125,8 @@ class RemoteWriter:
         """To the index: from now on others find them."""
         if not blocks:
             return
-        places = [part for block in blocks for part in (block.key, pack_place(block.parent_key, block.position))]
-        match self._run(scripts.ADD, max_blocks, *places, deadline=deadline):
+        places = [(block.key, pack_place(block.parent_key, block.position, block.tenant)) for block in blocks]
+        match self._run(scripts.ADD, max_blocks, *chain.from_iterable(places), deadline=deadline):
             case [bytes(first), bytes(last), int(trimmed)]:
                 self._index.stamped(int(first), int(last))
                 self._num_trimmed += trimmed

@@ -1,12 +1,13 @@
 """The books of a tier that other engines fill and empty, too. Knows nothing about servers.
 
-What others store is counted here and may be more than this side's limit; only what this side stores makes others leave.
+What others store is counted here and may be more than this side's limit, or a tenant's share of it; only what this side
+stores makes others leave.
 """
 
 from tiers.books import orders
 from tiers.books.books import Books
 from tiers.books.layout import KEEPS_NOTES
-from tiers.config import TierConfig
+from tiers.config import TierChanges, TierConfig
 from tiers.keys import BlockKey
 from tiers.level import Level
 from tiers.node import Copy, nodes
@@ -34,13 +35,21 @@ class SharedLevel(Level):
     def is_over(self) -> bool:
         return (self.is_storing or self.is_shrinking) and super().is_over
 
+    def configure(self, changes: TierChanges) -> None:
+        super().configure(changes)
+        self.is_storing |= "tenant_quota" in changes
+
+    @property
+    def is_beyond(self) -> bool:
+        return (self.is_storing or self.is_shrinking) and super().is_beyond
+
     def expect(self) -> None:
         super().expect()
         self.is_storing = True
 
     def rebalanced(self) -> None:
         super().rebalanced()
-        self.is_storing &= self.is_over
+        self.is_storing &= self.is_over or self.is_behind
 
     @property
     def keeps_hits(self) -> bool:

@@ -2,13 +2,13 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tiers.flows import origins_of, ways_out_of
 from tiers.names import Tier
 
 LOAD_BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-EVICTION_REASONS = ("capacity", "resize", "clear", "corrupt", "expired", "orphaned")
+EVICTION_REASONS = ("capacity", "resize", "clear", "corrupt", "expired", "orphaned", "quota")
 OPERATIONS = ("load", "store")
 
 
@@ -67,8 +67,9 @@ class TierStats:
 
     `stored_*` came into the tier by a copy, `loaded_*` were copied from it to gpu; `store_seconds` and `load_seconds`
     are what those copies took on their threads. `evicted_blocks` left it, by why, whether they moved to a slower tier
-    or were dropped. `entered_blocks` and `left_blocks` are by where they came from and went (`flows`);
-    `missed_blocks` were computed again soon after the tier had dropped them.
+    or were dropped; `refused_blocks` were not stored, since their tenant had its share and nothing of that could leave.
+    `entered_blocks` and `left_blocks` are by where they came from and went (`flows`); `missed_blocks` were computed
+    again soon after the tier had dropped them. `tenant_blocks` are the resident ones by whose they are.
     """
 
     capacity_bytes: int
@@ -89,6 +90,8 @@ class TierStats:
     entered_blocks: Mapping[str, int]
     left_blocks: Mapping[str, int]
     missed_blocks: int
+    refused_blocks: int
+    tenant_blocks: Mapping[str, int] = field(default_factory=dict)
     health: Health = Health()
 
     @property
@@ -98,6 +101,7 @@ class TierStats:
     def check(self) -> None:
         there = sum(self.entered_blocks.values()) - sum(self.left_blocks.values())
         assert there == self.resident_blocks, f"{there} blocks came and stayed, {self.resident_blocks} are there"
+        assert sum(self.tenant_blocks.values()) == there, "tenants have other blocks than are there"
 
 
 def absent(tier: Tier) -> TierStats:
@@ -111,6 +115,7 @@ def absent(tier: Tier) -> TierStats:
         entered_blocks=dict.fromkeys(map(str, origins_of(tier)), 0),
         left_blocks=dict.fromkeys(map(str, ways_out_of(tier)), 0),
         missed_blocks=0,
+        refused_blocks=0,
     )
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from tiers.books.tenants import NOBODY
 from tiers.keys import BlockKey
 
 
 class Entry(Protocol):
-    """A block that is there. `position` is its index in its prompt."""
+    """A block that is there. `position` is its index in its prompt, `tenant` whose it is."""
 
     @property
     def key(self) -> BlockKey: ...
@@ -15,6 +16,8 @@ class Entry(Protocol):
     def parent_key(self) -> BlockKey: ...
     @property
     def position(self) -> int: ...
+    @property
+    def tenant(self) -> str: ...
 
 
 class BlockStore(Protocol):
@@ -24,7 +27,7 @@ class BlockStore(Protocol):
     Methods may take long; they are called by transfer threads.
     """
 
-    def write(self, key: BlockKey, parent_key: BlockKey, position: int, slab: memoryview) -> None:
+    def write(self, key: BlockKey, parent_key: BlockKey, position: int, slab: memoryview, tenant: str = NOBODY) -> None:
         """Raises OSError if the block is not there now; what was there before under this key may be gone."""
 
     def read(self, key: BlockKey, target: memoryview) -> None:

@@ -3,6 +3,7 @@
 Newest first, so that parents come before their children and the most useful blocks are kept when time runs out.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from tiers.assembly import Parts
@@ -15,16 +16,23 @@ from tiers.node import Copy
 def write_down(parts: Parts, disk: DiskStore, level: Level, has_time: Callable[[], bool]) -> int:
     """Returns the blocks written. Older blocks on disk make room; an error ends it. Transfers must be at rest."""
     num_written = 0
+    written_of: Counter[int] = Counter()
     for copy in newest_first(parts, level):
-        if not has_time() or not _make_room(parts, disk, level, num_written):
+        tenant = copy.node.tenant
+        if level.is_at_quota(copy.node) and not _make_way(disk, level, tenant, written_of[tenant]):
+            continue
+        if not has_time() or not _make_room(disk, level, num_written):
             break
         try:
-            disk.write(copy.node.key, copy.node.parent_key, copy.node.depth, bytes_of(parts, copy))
+            disk.write(
+                copy.node.key, copy.node.parent_key, copy.node.depth, bytes_of(parts, copy), copy.node.tenant_name
+            )
         except OSError as error:
             level.failed("store", error)
             break
         _book(level, copy)
         num_written += 1
+        written_of[tenant] += 1
     return num_written
 
 
@@ -37,20 +45,34 @@ def newest_first(parts: Parts, level: Level) -> Iterator[Copy]:
                     yield copy
 
 
-def _make_room(parts: Parts, disk: DiskStore, level: Level, num_written: int) -> bool:
+def _make_room(disk: DiskStore, level: Level, num_written: int) -> bool:
     """False once the tier is full of what this stop has written."""
     if level.num_blocks < level.capacity_blocks:
         return True
     oldest = level.eviction.victim()
     if oldest is None or num_written >= level.capacity_blocks:
         return False
-    node = oldest.node
-    level.remove(oldest)
-    level.evicted["capacity"] += 1
-    disk.remove(node.key)
-    oldest.give_row()
-    node.tidy()
+    _remove(disk, level, oldest, "capacity")
     return True
+
+
+def _make_way(disk: DiskStore, level: Level, tenant: int, num_written: int) -> bool:
+    """As above, among the blocks of a tenant that has as many as it may."""
+    oldest = level.eviction.victim_of(tenant)
+    if oldest is None or num_written >= level.quota:
+        level.refuse()
+        return False
+    _remove(disk, level, oldest, "quota")
+    return True
+
+
+def _remove(disk: DiskStore, level: Level, copy: Copy, reason: str) -> None:
+    node = copy.node
+    level.remove(copy)
+    level.evicted[reason] += 1
+    disk.remove(node.key)
+    copy.give_row()
+    node.tidy()
 
 
 def bytes_of(parts: Parts, copy: Copy) -> memoryview:

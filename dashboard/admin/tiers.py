@@ -42,7 +42,7 @@ class TierSettingAdmin(admin.ModelAdmin[TierSetting]):
 
     def get_fields(self, request: HttpRequest, obj: TierSetting | None = None) -> Any:
         is_gpu = obj is not None and obj.cache_tier == CacheTier.GPU
-        shown = ["size", "policy"] if is_gpu else ["size", *MODES]
+        shown = ["size", "policy", "tenant_quota"] if is_gpu else ["size", *MODES]
         return [*shown, "confirmed", "seen"] if self.has_change_permission(request, obj) else shown
 
     @admin.display(description="size")

@@ -13,6 +13,7 @@ from dashboard.selectors.reuse import ReuseCurve
 from dashboard.selectors.tier_sizes import TierSize
 from dashboard.selectors.what_if import Measured
 from dashboard.sizes import format_size
+from dashboard.tier_modes import share_in_words
 
 MIN_TOKENS = 10_000  # fewer tell what chance did
 EXACT_BLOCKS = 1 << 16  # the newest are all there, whatever share of those below is looked at (tiers/whatif/shards.py)
@@ -199,6 +200,9 @@ def _of_tier(tier: TierSize, is_read: bool, predictor: Predictor) -> Iterator[st
         yield f"{label} evicts by {policy}; the prediction is for LRU, so that it is an estimate."
     if modes.get("write_mode") == "write_selective" and tier.tier != "gpu":
         yield f"{label} stores blocks once they are used again; it is counted as if it stored all: an estimate."
+    if modes.get("tenant_quota", 1) < 1:
+        share = share_in_words(modes["tenant_quota"])
+        yield f"{label} keeps at most {share} for one tenant; it is counted as if whoever came had all of it."
     if modes.get("load") == "when_cheaper" and tier.tier != "gpu":
         yield f"{label} is read only where that is cheaper than computing; every hit is counted as read."
     if tier.tier == "remote" and tier.num_bytes:

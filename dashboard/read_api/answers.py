@@ -108,7 +108,7 @@ class ChangeTold(Schema):
     at: datetime = Field(description="UTC.")
     engine: str
     tier: str
-    action: str = Field(description="resize, policy, write_mode, load, store_after_hits or clear.")
+    action: str = Field(description="resize, policy, write_mode, load, store_after_hits, tenant_quota or clear.")
     old_value: str = Field(description="Bytes where the action is resize.")
     new_value: str = Field(description="Bytes where the action is resize; what was dropped where it is clear.")
     author: str | None = Field(description="A user name; null for a user that was deleted.")

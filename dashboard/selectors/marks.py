@@ -9,7 +9,13 @@ from dashboard.selectors.resizes import large_factor
 from dashboard.sizes import format_size
 
 MAX_MARKS = 200  # more cannot be told apart on a chart; the newest are kept
-_VERBS = {"resize": "resized", "write_mode": "write mode", "store_after_hits": "stored", "clear": "cleared"}
+_VERBS = {
+    "resize": "resized",
+    "write_mode": "write mode",
+    "store_after_hits": "stored",
+    "tenant_quota": "largest share of a tenant",
+    "clear": "cleared",
+}
 
 
 def size_changes(period: Period, *, engine: str | None = None) -> list[dict[str, Any]]:

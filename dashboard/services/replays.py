@@ -15,7 +15,7 @@ from django.db import transaction
 from dashboard.models import Bucket, CacheTier, Replay, Series, Source, TierSetting
 from dashboard.replay_sizes import DEFAULT_BYTES_A_TOKEN, ReplaySize
 from dashboard.services.source_names import check_name
-from dashboard.tier_modes import MAX_STORE_AFTER_HITS
+from dashboard.tier_modes import MAX_STORE_AFTER_HITS, MIN_TENANT_QUOTA
 from dashboard.trace_folder import TraceFileError, mark_of, trace_path
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
@@ -35,6 +35,7 @@ class TierWish:
     policy: str = TierSetting.Policy.LRU
     write_mode: str = TierSetting.WriteMode.WRITE_BACK
     store_after_hits: int = 2
+    tenant_quota: float = 1.0
 
     def as_json(self) -> dict[str, Any]:
         told = asdict(self)
@@ -150,6 +151,8 @@ def _check_modes(tier: TierWish) -> None:
         )
     if not 1 <= tier.store_after_hits <= MAX_STORE_AFTER_HITS:
         raise ValidationError({"tiers": f"A block is stored at a hit from 1 to {MAX_STORE_AFTER_HITS:,}."})
+    if not MIN_TENANT_QUOTA <= tier.tenant_quota <= 1:
+        raise ValidationError({"tiers": f"A tenant's largest share is from {MIN_TENANT_QUOTA} to 1."})
 
 
 def _mark(file_name: str) -> str:

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 
 import redis
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
@@ -17,7 +18,7 @@ from dashboard import valkey
 from dashboard.models import TierChange, TierSetting
 from dashboard.services.source_names import give_way
 from dashboard.sizes import exact_size, format_size
-from dashboard.tier_modes import Modes, modes_of
+from dashboard.tier_modes import Modes, modes_of, share_in_words
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ class Wish:
     write_mode: str
     store_after_hits: int
     load: str
+    tenant_quota: float
 
     @classmethod
     def of(cls, setting: TierSetting) -> "Wish":
@@ -56,7 +58,11 @@ def ensure_settings(engine: str, defaults: Mapping[str, int]) -> None:
     """Creates the setting of every tier in `defaults` (bytes by tier name) that has none; what is there stays."""
     give_way(engine)
     for tier, num_bytes in defaults.items():
-        first = {"desired_bytes": num_bytes, "write_mode": _FIRST_WRITE_MODES.get(str(tier), "write_back")}
+        first = {
+            "desired_bytes": num_bytes,
+            "write_mode": _FIRST_WRITE_MODES.get(str(tier), "write_back"),
+            "tenant_quota": settings.TENANT_QUOTA,
+        }
         TierSetting.objects.get_or_create(engine=engine, cache_tier=str(tier), defaults=first)
 
 
@@ -110,6 +116,7 @@ def _changes(setting: TierSetting, seen: Wish, wish: Wish, author: User | None, 
         "write_mode": (seen.write_mode, wish.write_mode),
         "store_after_hits": (f"at hit {seen.store_after_hits}", f"at hit {wish.store_after_hits}"),
         "load": (seen.load, wish.load),
+        "tenant_quota": (share_in_words(seen.tenant_quota), share_in_words(wish.tenant_quota)),
     }
     return [
         TierChange(

@@ -190,7 +190,7 @@ def test_another_setting_can_be_changed_while_the_size_is_above_what_the_machine
 
 def test_the_gpu_tier_has_a_policy_and_none_of_the_other_modes(admin: Client, cpu: TierSetting) -> None:
     gpu = TierSetting.objects.get(cache_tier="gpu")
-    assert set(open_form(admin, gpu)) == {"size", "policy", "seen"}
+    assert set(open_form(admin, gpu)) == {"size", "policy", "tenant_quota", "seen"}
     assert live(admin, "gpu")["modes"] == "LRU"
 
 
@@ -212,6 +212,9 @@ def test_when_a_block_is_stored_and_loaded_can_be_chosen_and_is_history(admin: C
         ({"store_after_hits": "2.5"}, "Enter a whole number"),
         ({"load": "sometimes"}, "sometimes is not one of the available choices"),
         ({"write_mode": "write_around"}, "write_around is not one of the available choices"),
+        ({"tenant_quota": "0"}, "greater than or equal to 0.01"),
+        ({"tenant_quota": "1.5"}, "less than or equal to 1"),
+        ({"tenant_quota": "half"}, "Enter a number"),
     ],
 )
 def test_a_mode_that_cannot_be_is_refused_and_the_old_ones_stay(
@@ -222,6 +225,14 @@ def test_a_mode_that_cannot_be_is_refused_and_the_old_ones_stay(
     cpu.refresh_from_db()
     assert Wish.of(cpu) == before
     assert take_messages() == []
+
+
+def test_the_largest_share_of_a_tenant_is_chosen_for_each_tier(admin: Client, cpu: TierSetting) -> None:
+    page = save(admin, cpu, tenant_quota="0.5")
+    assert "tenant quota 100 % → 50 %" in page
+    assert live(admin, "cpu")["modes"] == "LRU, write back, loaded always, a tenant at most 50 %"
+    save(admin, TierSetting.objects.get(cache_tier="gpu"), tenant_quota="0.25")
+    assert live(admin, "gpu")["modes"] == "LRU, a tenant at most 25 %"
 
 
 def test_modes_that_the_engine_does_not_run_with_yet_are_pending(admin: Client, cpu: TierSetting) -> None:

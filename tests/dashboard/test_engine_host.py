@@ -20,7 +20,7 @@ from tiers import Compression, MachineLimits, Tier, TierConfig
 from tiers.block_format import stored_bytes
 from tiers.traces import open_trace
 
-FIRST = {"policy": "lru", "write_mode": "write_back", "store_after_hits": 2, "load": "always"}
+FIRST = {"policy": "lru", "write_mode": "write_back", "store_after_hits": 2, "load": "always", "tenant_quota": 1.0}
 PROMPT = list(range(100))
 
 
@@ -73,7 +73,8 @@ def told(host: EngineHost, tier: str) -> Any:
 
 
 def test_modes_are_applied_to_the_running_engine_and_told(host: EngineHost) -> None:
-    wished = {"policy": "arc", "write_mode": "write_selective", "store_after_hits": 3, "load": "when_cheaper"}
+    wished: dict[str, Any] = {"policy": "arc", "write_mode": "write_selective", "store_after_hits": 3}
+    wished |= {"load": "when_cheaper", "tenant_quota": 0.25}
     assert (host.modes("cpu"), told(host, "cpu"), told(host, "disk")) == (FIRST, FIRST, {})
     assert host.configure("cpu", wished) == ""
     assert host.modes("cpu") == told(host, "cpu") == wished
@@ -84,6 +85,7 @@ def test_modes_are_applied_to_the_running_engine_and_told(host: EngineHost) -> N
     ("tier", "wrong", "why"),
     [
         ("cpu", {"store_after_hits": 0}, "store_after_hits is 0; expected 1 or more."),
+        ("cpu", {"tenant_quota": 0}, "tenant_quota is 0; expected more than 0 and at most 1."),
         ("cpu", {"policy": "mru"}, "'mru' is not a valid Policy"),
         ("cpu", {"load": "never"}, "'never' is not a valid LoadChoice"),
     ],
@@ -95,6 +97,15 @@ def test_modes_that_cannot_be_are_refused_as_a_whole_with_a_reason(
     assert reason.startswith(why)
     assert reason.endswith("The tier goes on with LRU, write back, loaded always.")
     assert host.modes(tier) == told(host, tier) == FIRST
+
+
+def test_a_tenant_keeps_no_more_than_its_share_of_a_tier(host: EngineHost) -> None:
+    host.configure("gpu", FIRST | {"tenant_quota": 0.05})
+    hit_tokens(host, "first", tenant="acme", cache_salt="one")
+    hit_tokens(host, "second", tenant="acme", cache_salt="two")
+    lines = host.describe()["exposition"].splitlines()
+    kept = [line for line in lines if line.startswith("tierscope_tenant_resident_tokens") and 'tenant="acme"' in line]
+    assert [line.rpartition(" ")[2] for line in kept if 'cache_tier="gpu"' in line] == ["48.0"]  # 3 of 64 blocks
 
 
 def test_a_prompt_is_found_by_the_same_tenant_with_the_same_salt_only(host: EngineHost) -> None:

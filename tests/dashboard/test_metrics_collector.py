@@ -101,6 +101,7 @@ def test_the_names_of_the_design_are_all_there(rig: Rig) -> None:
         tier_left_tokens_total tier_missed_after_eviction_tokens_total tier_load_skipped_tokens_total
         prefill_tokens_total prefill_seconds_total
         tenant_prompt_tokens_total tenant_cached_prompt_tokens_total tenant_computed_prompt_tokens_total
+        tenant_resident_tokens tier_refused_tokens_total
         reuse_tokens_total tenant_reuse_tokens_total reuse_sample_ratio
         tier_load_seconds_bucket tier_errors_total time_to_first_token_seconds_bucket
         inter_token_latency_seconds_bucket request_seconds_bucket"""
@@ -182,6 +183,12 @@ def _check_tenants(samples: Samples) -> None:
     assert len(names) <= 4
     for tier in TIERS:
         assert by_tier[tier] == samples["tierscope_cached_prompt_tokens_total", (("cache_tier", tier),)]
+        resident = sum(
+            value
+            for (name, labels), value in samples.items()
+            if name == "tierscope_tenant_resident_tokens" and ("cache_tier", tier) in labels
+        )
+        assert resident == samples["tierscope_tier_resident_tokens", (("cache_tier", tier),)]
 
 
 def _check_flows(samples: Samples) -> None:

@@ -10,6 +10,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from dashboard.models import Replay
+from dashboard.replay_words import tiers_in_words
 from dashboard.services import replaying
 from dashboard.services.replays import cancel
 from dashboard.tasks import replay_due
@@ -62,6 +63,16 @@ def test_each_tier_may_have_its_own_mode_and_policy(trace: Path) -> None:
     tiers = Replay.objects.get().tiers
     assert [tier["write_mode"] for tier in tiers] == ["write_back", "write_back", "write_selective"]
     assert [tier["policy"] for tier in tiers] == ["arc", "lru", "lru"]
+
+
+def test_tenants_may_have_a_share_only(trace: Path) -> None:
+    told(str(trace), "--tiers", "gpu=20,cpu=20", "--tenant-quota", "0.5")
+    assert tiers_in_words(Replay.objects.get()) == [
+        "gpu 20 blocks, LRU, a tenant at most 50 %",
+        "cpu 20 blocks, LRU, write back, a tenant at most 50 %",
+    ]
+    with pytest.raises(CommandError, match="A tenant's largest share"):
+        told(str(trace), "--tiers", "gpu=20", "--tenant-quota", "0")
 
 
 def test_it_can_be_left_to_the_worker_which_finds_the_trace_in_its_folder(trace: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 import redis
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.test import override_settings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
@@ -80,12 +81,30 @@ def test_history_is_rounded_for_reading_unless_that_hides_the_change(
 
 
 def test_every_thing_that_changed_is_one_row_of_history(setting: TierSetting, author: User) -> None:
-    change(setting, author, desired_bytes=0, write_mode="write_selective", store_after_hits=3, load="when_cheaper")
+    modes: dict[str, Any] = {
+        "write_mode": "write_selective",
+        "store_after_hits": 3,
+        "load": "when_cheaper",
+        "tenant_quota": 0.125,
+    }
+    change(setting, author, desired_bytes=0, **modes)
     assert set(TierChange.objects.values_list("action", "old_value", "new_value")) == {
         ("resize", "192 MiB", "0 B"),
         ("write_mode", "write_back", "write_selective"),
         ("store_after_hits", "at hit 2", "at hit 3"),
         ("load", "always", "when_cheaper"),
+        ("tenant_quota", "100 %", "12.5 %"),
+    }
+
+
+@pytest.mark.django_db
+def test_a_new_engines_tiers_begin_with_the_share_of_the_environment() -> None:
+    with override_settings(TENANT_QUOTA=0.5):
+        tiers.ensure_settings("local", {"gpu": 1, "disk": 1, "remote": 1})
+    assert dict(TierSetting.objects.values_list("cache_tier", "tenant_quota")) == {
+        "gpu": 0.5,
+        "disk": 0.5,
+        "remote": 0.5,
     }
 
 
@@ -180,6 +199,7 @@ WISHES = st.builds(
     st.sampled_from(["write_back", "write_through"]),
     st.sampled_from([2, 3]),
     st.sampled_from(["always", "when_cheaper"]),
+    st.sampled_from([0.3, 1.0]),
 )
 
 

@@ -126,11 +126,13 @@ def test_a_running_engine_tells_its_sizes_limits_and_modes(browser: Client) -> N
 @pytest.mark.usefixtures("hour")
 def test_what_is_no_lru_or_stores_selectively_is_said_to_be_an_estimate(browser: Client) -> None:
     modes = {"policy": "arc", "write_mode": "write_selective", "store_after_hits": 2, "load": "when_cheaper"}
+    modes |= {"tenant_quota": 0.5}
     publish(gpu={}, cpu={"modes": modes}, remote={})
     assumed = " ".join(note["text"] for note in get(browser)["notes"] if note["kind"] == "assumed")
     assert "cpu evicts by ARC; the prediction is for LRU" in assumed
     assert "cpu stores blocks once they are used again; it is counted as if it stored all: an estimate." in assumed
     assert "cpu is read only where that is cheaper" in assumed
+    assert "cpu keeps at most 50 % for one tenant" in assumed
     assert "remote is counted as if no other engine used it" in assumed
 
 

@@ -4,11 +4,12 @@
 """
 
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 
 from tests.tiers.rig import Rig, block_bytes, content, keys_of
-from tiers import Tier, WriteMode
+from tiers import Policy, Tier, WriteMode
 
 A, B, C = [1, 1, 1, 1], [2, 2, 2, 2], [3, 3, 3, 3]
 Only = Callable[[WriteMode], Rig]
@@ -17,9 +18,12 @@ Only = Callable[[WriteMode], Rig]
 class SlowerTierContract:
     tier: Tier
 
-    @pytest.fixture(params=[WriteMode.WRITE_BACK, WriteMode.WRITE_THROUGH])
+    @pytest.fixture(params=product([WriteMode.WRITE_BACK, WriteMode.WRITE_THROUGH], Policy), ids=str)
     def rig(self, only: Only, request: pytest.FixtureRequest) -> Rig:
-        return only(request.param)
+        mode, policy = request.param
+        rig = only(mode)
+        rig.cache.configure(self.tier, policy=policy)
+        return rig
 
     def test_a_block_comes_back_as_it_left(self, rig: Rig) -> None:
         rig.request(keys_of(A))
@@ -119,3 +123,50 @@ class SlowerTierContract:
         assert again.hit_tiers.count(Tier.GPU) >= 2
         for key, slot in zip(keys_of(A), again.block_ids, strict=True):
             assert rig.pool.read(slot) == content(key)
+
+
+class QuotaContract:
+    """What a slower tier must do besides where one tenant may have only a part of it."""
+
+    tier: Tier
+
+    @pytest.fixture
+    def rig(self, only: Only) -> Rig:
+        rig = only(WriteMode.WRITE_THROUGH)
+        rig.cache.configure(self.tier, tenant_quota=0.5)
+        return rig
+
+    def test_a_tenant_makes_room_for_itself_at_its_own_cost(self, rig: Rig) -> None:
+        rig.request(keys_of(A), tenant="a")
+        for word in (2, 3, 4):
+            rig.request(keys_of([word] * 4), tenant="b")
+            assert rig.resident()[self.tier] == 8
+        rig.cache.clear(Tier.GPU)
+        assert rig.cache.match(keys_of(A)) == [self.tier] * 4
+        assert rig.cache.match(keys_of([4] * 4)) == [self.tier] * 4
+        assert rig.cache.stats()[self.tier].evicted_blocks["quota"] == 8
+
+    def test_a_block_is_not_kept_where_nothing_of_its_tenant_may_leave(self, rig: Rig) -> None:
+        rig.request(keys_of([1] * 6), tenant="a")
+        assert rig.resident()[self.tier] == 4
+        assert rig.cache.stats()[self.tier].refused_blocks == 2
+        rig.cache.clear(Tier.GPU)
+        assert rig.cache.match(keys_of([1] * 6)) == [self.tier] * 4
+
+    def test_a_lower_share_takes_effect_at_once_and_a_full_one_limits_nobody(self, rig: Rig) -> None:
+        rig.request(keys_of(A), tenant="a")
+        rig.cache.configure(self.tier, tenant_quota=0.25)
+        rig.settle()
+        assert rig.resident()[self.tier] == 2
+        rig.cache.configure(self.tier, tenant_quota=1)
+        rig.request(keys_of(B), tenant="a")
+        assert rig.resident()[self.tier] == 8  # and what of A left gpu to make room
+
+    def test_each_policy_takes_the_tenants_blocks_and_children_before_parents(self, rig: Rig) -> None:
+        for policy in Policy:
+            rig.cache.configure(self.tier, policy=policy)
+            for word in range(5, 9):
+                rig.request(keys_of([word] * 4), tenant="b")
+                rig.request(keys_of([1, 1, word]), tenant="a")
+            assert rig.resident()[self.tier] == 8
+            assert rig.cache.num_orphans == 0

@@ -13,6 +13,8 @@ from tiers import TIERS, BlockKey, Tier, WriteMode, chain_keys
 class OracleHierarchy:
     """`sizes` are blocks, gpu first. In each tier `order` is what may leave, oldest first; `pinned` is being read.
 
+    Each first block of a prompt is another tenant's; `quotas` are shares of a tier that one of them may have.
+
     A fourth tier is shared by engines: also with write_back it keeps what is read. It may not be switched off and on.
 
     `num_hits` counts requests that found a block since it last was nowhere: with write_selective the `hits_to_store`th
@@ -27,6 +29,8 @@ class OracleHierarchy:
         self.parent: dict[BlockKey, BlockKey] = {}
         self.num_hits: Counter[BlockKey] = Counter()
         self.hits_to_store = hits_to_store
+        self.quotas = [1.0 for _ in sizes]
+        self.tenants: list[BlockKey] = []
 
     def request_tokens(
         self, root: BlockKey, prompt: Sequence[int], generated: Sequence[int], block_size: int
@@ -43,13 +47,13 @@ class OracleHierarchy:
         Returns the tier of each block that was found. `num_blocks` are held at the end, full or not.
         """
         self.parent.update(zip(keys[1:], keys, strict=False))
+        self.tenants += [tenant for tenant in keys[:1] if tenant not in self.tenants]
         tiers = self.match(keys[:num_hittable])
         loaded = [key for key, tier in zip(keys, tiers, strict=False) if tier is not Tier.GPU]
         for key in keys[: len(tiers)]:
             self.num_hits[key] += 1
             self._pin(key)
-        while len(self.order[0]) + num_blocks > self.sizes[0]:
-            self._evict(0)
+        self._free_slots(keys[:1], tiers.count(Tier.GPU), len(loaded), num_blocks)
         for key in [key for key in keys[: len(tiers)] if key not in loaded]:
             self._store_through(key)
         self._rebalance()
@@ -60,7 +64,9 @@ class OracleHierarchy:
             self._pin(key)
             if is_new:
                 self._store_through(key)
+        self._rebalance()
         self._unpin(keys)
+        self._rebalance()
         return tiers
 
     def match(self, keys: Sequence[BlockKey]) -> list[Tier]:
@@ -74,14 +80,47 @@ class OracleHierarchy:
 
     def resize(self, rank: int, size: int) -> None:
         self.sizes[rank] = size
-        while len(self.order[rank]) > size:
+        while not rank and len(self.order[rank]) > size:
             self._evict(rank)
+        self._rebalance()
+
+    def limit(self, rank: int, share: float) -> None:
+        self.quotas[rank] = share
         self._rebalance()
 
     def clear(self, rank: int) -> None:
         self.order[rank].clear()
         self._forget_hits()
 
+    # -- tenants -----------------------------------------------------------------------------------------------------
+    def _tenant(self, key: BlockKey) -> BlockKey:
+        while key in self.parent:
+            key = self.parent[key]
+        return key
+
+    def _is_beyond(self, rank: int, tenant: BlockKey, num_more: int = 0) -> bool:
+        if self.quotas[rank] == 1:
+            return False
+        owned = sum(self._tenant(key) == tenant for key in (*self.order[rank], *self.pinned[rank]))
+        return owned + num_more > max(1, int(self.sizes[rank] * self.quotas[rank]))
+
+    def _own(self, rank: int, tenant: BlockKey) -> BlockKey | None:
+        return next((key for key in self.order[rank] if self._tenant(key) == tenant), None)
+
+    def _free_slots(self, first: Sequence[BlockKey], num_there: int, num_loaded: int, num_blocks: int) -> None:
+        """One by one: loaded blocks count already, new ones do not. What a tenant at its share has leaves first."""
+        for number in range(num_blocks - num_there):
+            while len(self.order[0]) + num_there + number >= self.sizes[0]:
+                num_coming = max(0, number + 1 - num_loaded)
+                beyond = [tenant for tenant in first if self._is_beyond(0, tenant, num_coming)]
+                self._evict(0, self._own(0, beyond[0]) if beyond else None)
+
+    def _trim(self, rank: int) -> None:
+        for tenant in self.tenants:
+            while self._is_beyond(rank, tenant) and (key := self._own(rank, tenant)):
+                self._evict(rank, key)
+
+    # -- blocks ------------------------------------------------------------------------------------------------------
     def _pin(self, key: BlockKey) -> None:
         """Into gpu, where nothing pushes it out; exclusive tiers below give it up."""
         for rank, order in enumerate(self.order):
@@ -99,8 +138,10 @@ class OracleHierarchy:
                     order.append(key)
                     pinned.remove(key)
 
-    def _evict(self, rank: int) -> None:
-        key = self.order[rank].pop(0)
+    def _evict(self, rank: int, own: BlockKey | None = None) -> None:
+        """The oldest, or that one."""
+        key = self.order[rank][0] if own is None else own
+        self.order[rank].remove(key)
         lower = range(rank + 1, len(self.sizes))
         target = next((rank for rank in lower if self.sizes[rank] and self._is_hit_enough(key)), None)
         if target is None:
@@ -119,7 +160,8 @@ class OracleHierarchy:
     def _is_taken_down(self, key: BlockKey, target: int) -> bool:
         """A tier that writes through got the block as it filled: what it has let go since comes only into free room."""
         is_elsewhere = any(key in tier for tier in (*self.order, *self.pinned))
-        return not is_elsewhere and self._num_blocks(target) < self.sizes[target]
+        has_room = self._num_blocks(target) < self.sizes[target] and not self._is_beyond(target, self._tenant(key), 1)
+        return not is_elsewhere and has_room
 
     def _drop_after(self, gone: BlockKey) -> None:
         """A block has left its last tier: those after it cannot be found any more, unless they are being read."""
@@ -143,8 +185,9 @@ class OracleHierarchy:
         return False
 
     def _rebalance(self) -> None:
-        for rank in range(1, len(self.sizes)):
-            while self._num_blocks(rank) > self.sizes[rank] and self.order[rank]:
+        for rank in range(len(self.sizes)):
+            self._trim(rank)
+            while rank and self._num_blocks(rank) > self.sizes[rank] and self.order[rank]:
                 self._evict(rank)
 
     def _to_newest(self, rank: int, key: BlockKey) -> None:
@@ -157,6 +200,11 @@ class OracleHierarchy:
             return
         for rank in range(1, len(self.sizes)):
             if self.sizes[rank] and key not in self.pinned[rank]:
+                tenant = self._tenant(key)
+                while self._is_beyond(rank, tenant, 1) and (own := self._own(rank, tenant)):
+                    self._evict(rank, own)
+                if self._is_beyond(rank, tenant, 1):
+                    continue
                 while self._num_blocks(rank) >= self.sizes[rank] and self.order[rank]:
                     self._evict(rank)
                 if self._num_blocks(rank) < self.sizes[rank]:

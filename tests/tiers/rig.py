@@ -66,7 +66,7 @@ def block_bytes(tier: Tier) -> int:
 def config(
     *, gpu: int, cpu: int = 0, disk: int = 0, remote: int = 0, path: Path | None = None, url: str | None = None,
     mode: WriteMode = WriteMode.WRITE_BACK, num_threads: int = 0, policy: Policy = Policy.LRU,
-    fingerprint: str = "test",
+    fingerprint: str = "test", quota: float = 1,
 ) -> CacheConfig:  # fmt: skip
     """Sizes in blocks; no disk tier without a path, and no remote one without a URL."""
     sizes = {Tier.GPU: gpu, Tier.CPU: cpu}
@@ -80,6 +80,7 @@ def config(
             path=path if tier is Tier.DISK else None,
             url=url if tier is Tier.REMOTE else None,
             timeout_seconds=10,
+            tenant_quota=quota,
         )
         for tier, size in sizes.items()
     )
@@ -101,9 +102,9 @@ class Rig:
             assert time.monotonic() < deadline, "transfers do not end"
         self.cache.check()
 
-    def acquire(self, keys: Sequence[BlockKey], num_blocks: int | None = None) -> Lease:
+    def acquire(self, keys: Sequence[BlockKey], num_blocks: int | None = None, tenant: str = "") -> Lease:
         """With all loads done."""
-        lease = self.cache.acquire(keys, num_blocks or len(keys), {})
+        lease = self.cache.acquire(keys, num_blocks or len(keys), {}, tenant)
         assert lease is not None, "there are no slots"
         self.settle()
         return lease
@@ -120,11 +121,15 @@ class Rig:
         self.cache.register(lease, first, keys[first:], keys[first - 1] if first else ROOT)
 
     def request(
-        self, keys: Sequence[BlockKey], num_hittable: int | None = None, num_blocks: int | None = None
+        self,
+        keys: Sequence[BlockKey],
+        num_hittable: int | None = None,
+        num_blocks: int | None = None,
+        tenant: str = "",
     ) -> list[Tier]:
         """One request from start to end; the tiers of what it found."""
         num_hittable = len(keys) - 1 if num_hittable is None else num_hittable
-        lease = self.acquire(keys[:num_hittable], num_blocks or len(keys))
+        lease = self.acquire(keys[:num_hittable], num_blocks or len(keys), tenant)
         assert lease.state is LeaseState.READY
         self.compute(lease, keys)
         self.cache.release(lease)

@@ -23,6 +23,7 @@ SIZES = st.tuples(st.integers(MAX_BLOCKS, 10), st.integers(0, 12), st.integers(0
 # So small, and so many long prompts, that most examples read from the fourth tier.
 FOUR_SIZES = st.tuples(st.integers(MAX_BLOCKS, 7), st.integers(0, 3), st.integers(0, 3), st.integers(1, 24))
 LONG_PROMPTS = st.tuples(st.lists(st.integers(0, 1), min_size=4, max_size=MAX_BLOCKS - 1), st.integers(0, 1))
+SHARES = st.sampled_from([0.25, 0.5, 0.75, 1.0])
 REMOTE_RESIZES = st.tuples(st.just(Tier.REMOTE), st.integers(1, 14))
 
 
@@ -46,7 +47,7 @@ class Pair:
         num_hittable = len(keys) if num_open else len(keys) - 1
         shape = {"num_hittable": num_hittable, "num_blocks": len(keys) + num_open}
         assert self.rig.cache.match(keys) == self.oracle.match(keys)
-        assert self.rig.request(keys, **shape) == self.oracle.request(keys, **shape)
+        assert self.rig.request(keys, tenant=str(words[0]), **shape) == self.oracle.request(keys, **shape)
         self.chains.add(tuple(keys))
         self.compare()
 
@@ -70,6 +71,13 @@ class Pair:
         self.rig.resize(tier, size)
         self.rig.settle()
         self.oracle.resize(RANKS[tier], size)
+        self.compare()
+
+    def limit(self, tier: Tier, share: float) -> None:
+        """To what one tenant may have: it takes effect at once."""
+        self.rig.cache.configure(tier, tenant_quota=share)
+        self.rig.settle()
+        self.oracle.limit(RANKS[tier], share)
         self.compare()
 
     def clear(self, tier: Tier) -> None:
@@ -132,6 +140,18 @@ def test_resizing_between_requests_moves_just_what_does_not_fit(
     play(sizes, mode, data.draw(st.lists(actions, min_size=1, max_size=30)), nothing_is_lost)
 
 
+@pytest.mark.parametrize("mode", WriteMode)
+@settings(max_examples=60, deadline=None)
+@given(sizes=SIZES, data=st.data())
+def test_a_tenant_at_its_share_of_a_tier_makes_room_for_itself(
+    mode: WriteMode, sizes: tuple[int, int, int], data: st.DataObject
+) -> None:
+    limit = st.tuples(st.just("limit"), st.tuples(st.sampled_from(list(RANKS)[:3]), SHARES))
+    first = data.draw(st.lists(limit, min_size=1, max_size=3))
+    actions = st.one_of(REQUEST, REQUEST, REQUEST, limit, st.tuples(st.just("resize"), RESIZES))
+    play(sizes, mode, [*first, *data.draw(st.lists(actions, min_size=1, max_size=30))], nothing_is_lost)
+
+
 @settings(max_examples=60, deadline=None)
 @given(sizes=SIZES, data=st.data())
 def test_a_block_goes_down_at_the_hit_that_its_tiers_wait_for(sizes: tuple[int, int, int], data: st.DataObject) -> None:
@@ -155,7 +175,9 @@ def test_a_server_is_one_more_list_that_keeps_what_is_read(
     kv_server: ValkeyServer, mode: WriteMode, sizes: tuple[int, int, int, int], data: st.DataObject
 ) -> None:
     resize = st.tuples(st.just("resize"), RESIZES | REMOTE_RESIZES)
-    actions = st.one_of(LONG_REQUEST, LONG_REQUEST, LONG_REQUEST, LONG_REQUEST, LONG_REQUEST, REQUEST, resize, LOOK)
+    limit = st.tuples(st.just("limit"), st.tuples(st.sampled_from(list(RANKS)), SHARES))
+    seldom = st.one_of(REQUEST, resize, limit, LOOK)
+    actions = st.one_of(LONG_REQUEST, LONG_REQUEST, LONG_REQUEST, LONG_REQUEST, seldom)
     drawn = data.draw(st.lists(actions, min_size=20, max_size=40))
     play(sizes, mode, [*drawn, ("look", ())], nothing_is_lost, kv_server.url)
 

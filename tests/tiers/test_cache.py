@@ -218,7 +218,8 @@ def test_a_tier_that_becomes_exclusive_gives_blocks_up_as_they_are_read(tmp_path
 def test_figures_of_every_tier_exist_from_the_start() -> None:
     stats = make_rig(config(gpu=4)).cache.stats()
     assert list(stats.tiers) == list(TIERS)
-    assert set(stats[Tier.REMOTE].evicted_blocks) == {"capacity", "resize", "clear", "corrupt", "expired", "orphaned"}
+    reasons = {"capacity", "resize", "clear", "corrupt", "expired", "orphaned", "quota"}
+    assert set(stats[Tier.REMOTE].evicted_blocks) == reasons
     assert stats[Tier.GPU].block_bytes == SLAB.num_bytes
 
 

@@ -30,7 +30,9 @@ def picky_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has no room for the first block of a prompt."""
     write = DiskStore.write
 
-    def refusing(store: DiskStore, key: bytes, parent_key: bytes, position: int, slab: memoryview) -> None:
+    def refusing(
+        store: DiskStore, key: bytes, parent_key: bytes, position: int, slab: memoryview, tenant: str = ""
+    ) -> None:
         if position == 0:
             raise OSError(28, "No space left on device")
         write(store, key, parent_key, position, slab)

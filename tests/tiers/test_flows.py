@@ -68,9 +68,9 @@ class CountingOracle(OracleHierarchy):
                 self.missed[TIERS[rank]] += recent.take(key)
         super()._pin(key)
 
-    def _evict(self, rank: int) -> None:
-        key = self.order[rank][0]
-        super()._evict(rank)
+    def _evict(self, rank: int, own: BlockKey | None = None) -> None:
+        key = self.order[rank][0] if own is None else own
+        super()._evict(rank, own)
         if not any(key in tier for tier in (*self.order, *self.pinned)):
             self.dropped[TIERS[rank]] += 1
             self.recent[rank].add(key)
@@ -108,8 +108,8 @@ def test_what_is_computed_loaded_dropped_and_missed_is_what_a_list_a_tier_says(
         oracle = CountingOracle(sizes, mode)
         for words in prompts:
             keys = keys_of(words)
-            shape = {"num_hittable": len(keys) - 1, "num_blocks": len(keys)}
-            assert rig.request(keys, **shape) == oracle.request(keys, **shape)
+            found = oracle.request(keys, num_hittable=len(keys) - 1, num_blocks=len(keys))
+            assert rig.request(keys, num_hittable=len(keys) - 1) == found
             compare(rig, oracle)
         rig.cache.close()
 
@@ -186,7 +186,7 @@ def test_a_tier_remembers_between_half_and_all_of_what_it_could_hold() -> None:
     known = {number for number in range(100) if key_of(path_of(number)) in rig.level.dropped}
     assert {*range(95, 100)} <= known <= {*range(90, 100)}
     parent, key = packed([key_of(path_of(99)[:2])]), packed([key_of(path_of(99))])
-    requests.register(*rig.books.tables, key, parent[0], 2, np.zeros(1, np.int64), np.zeros(1, np.int32))
+    requests.register(*rig.books.tables, key, parent[0], 2, np.zeros(1, np.int64), np.zeros(1, np.int32), 0)
     assert key_of(path_of(99)) not in rig.level.dropped
     assert rig.level.flows.num_missed == 1
 

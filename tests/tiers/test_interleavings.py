@@ -3,6 +3,7 @@
 Copies are made inside `poll`, so they stay under way between two steps for as long as Hypothesis likes.
 """
 
+import errno
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.tiers.rig import GARBAGE, ROOT, Rig, config, content, keys_of, make_r
 from tiers import BlockKey, Lease, LeaseState, LoadChoice, Policy, RefusedError, Tier, WriteMode
 
 WORDS = st.lists(st.integers(0, 1), min_size=1, max_size=5)
+SHARES = st.sampled_from([0.2, 0.5, 1.0])
 USED = st.sampled_from([Tier.GPU, Tier.CPU, Tier.DISK])
 
 
@@ -40,14 +42,21 @@ class CacheMachine(RuleBasedStateMachine):
         disk=st.integers(0, 8),
         mode=st.sampled_from(WriteMode),
         policy=st.sampled_from(Policy),
+        quota=SHARES,
     )
-    def build(self, gpu: int, cpu: int, disk: int, mode: WriteMode, policy: Policy) -> None:
+    def build(self, gpu: int, cpu: int, disk: int, mode: WriteMode, policy: Policy, quota: float) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="tierscope-test-")
-        path = Path(self.folder.name)
-        self.rig: Rig = make_rig(config(gpu=gpu, cpu=cpu, disk=disk, path=path, mode=mode, policy=policy))
+        self.settings = config(
+            gpu=gpu, cpu=cpu, disk=disk, path=Path(self.folder.name), mode=mode, policy=policy, quota=quota
+        )
+        self.known: set[tuple[BlockKey, ...]] = set()
+        self.start()
+
+    def start(self) -> None:
+        self.rig: Rig = make_rig(self.settings)
         self.cache = self.rig.cache
         self.requests: list[Request] = []
-        self.known: set[tuple[BlockKey, ...]] = set()
+        self.read_when_cheaper.clear()
 
     # -- requests ----------------------------------------------------------------------------------------------------
     @rule(words=WORDS, extra=st.integers(0, 2))
@@ -58,7 +67,7 @@ class CacheMachine(RuleBasedStateMachine):
             return
         expected, obtainable = self.cache.match(hittable), self.cache.num_obtainable
         origins: dict[BlockKey, Tier] = {}
-        lease = self.cache.acquire(hittable, len(keys) + extra, origins)
+        lease = self.cache.acquire(hittable, len(keys) + extra, origins, str(words[0]))
         if lease is None:
             is_shrinking = self.cache.stats()[Tier.GPU].capacity_blocks < self.rig.pool.num_blocks
             assert is_shrinking or obtainable < len(keys) + extra
@@ -127,6 +136,10 @@ class CacheMachine(RuleBasedStateMachine):
     def configure(self, tier: Tier, mode: WriteMode) -> None:
         self.cache.configure(tier, write_mode=mode)
 
+    @rule(tier=USED, share=SHARES)
+    def limit_tenants(self, tier: Tier, share: float) -> None:
+        self.cache.configure(tier, tenant_quota=share)
+
     @rule(tier=USED, num_hits=st.integers(1, 3))
     def wait_for_hits(self, tier: Tier, num_hits: int) -> None:
         self.cache.configure(tier, store_after_hits=num_hits)
@@ -154,6 +167,31 @@ class CacheMachine(RuleBasedStateMachine):
             damaged = bytearray(path.read_bytes())
             damaged[position] ^= 1
             path.write_bytes(damaged)
+
+    @rule(is_full=st.booleans())
+    def fill_the_disk(self, is_full: bool) -> None:
+        def refuse(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        disk = self.cache._parts.disk
+        assert disk is not None
+        vars(disk).pop("write", None)
+        if is_full:
+            disk.write = refuse  # type: ignore[assignment, method-assign]
+
+    @rule(is_clean=st.booleans())
+    def restart(self, is_clean: bool) -> None:
+        """Requests are aborted. Without a flush, what was under way is lost; what lies on disk is found and no more."""
+        for request in self.requests:
+            self.cache.release(request.lease)
+        if is_clean:
+            self.cache.flush(float("inf"))
+        self.cache.close()
+        files = {bytes.fromhex(path.stem) for path in Path(self.folder.name).rglob("*.kv")}
+        self.start()
+        for keys in self.known:
+            for key, tier in zip(keys, self.cache.match(keys), strict=False):
+                assert tier is not Tier.DISK or key in files
 
     # -- what holds always -------------------------------------------------------------------------------------------
     @invariant()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from tests.tiers.rig import ROOT, SLAB, config, content, keys_of, make_rig
-from tests.tiers.test_interleavings import WORDS, CacheMachine
+from tests.tiers.test_interleavings import SHARES, WORDS, CacheMachine
 from tests.tiers.valkey import ValkeyServer
 from tiers import LeaseState, Tier, WriteMode
 from tiers.node import copies
@@ -47,19 +47,27 @@ class RemoteCacheMachine(CacheMachine):
         self.folder = tempfile.TemporaryDirectory(prefix="tierscope-test-")
         self.now, name, url = 100.0, uuid.uuid4().hex, self.server.url
         path = Path(self.folder.name)
-        settings = config(gpu=gpu, cpu=cpu, disk=disk, remote=remote, path=path, url=url, mode=mode, fingerprint=name)
-        self.rig = make_rig(settings, clock=lambda: self.now)
-        self.cache, self.requests, self.known = self.rig.cache, [], set()
+        self.settings = config(
+            gpu=gpu, cpu=cpu, disk=disk, remote=remote, path=path, url=url, mode=mode, fingerprint=name
+        )
+        self.known = set()
+        self.start()
+        self.others = RemoteStore(url, SLAB, 4, name, timeout_seconds=60)
+
+    def start(self) -> None:
+        self.rig = make_rig(self.settings, clock=lambda: self.now)
+        self.cache, self.requests = self.rig.cache, []
+        self.read_when_cheaper.clear()
         store = self.cache._parts.remote
         assert store is not None
         self.store = store
-        self.others = RemoteStore(url, SLAB, 4, name, timeout_seconds=60)
 
     @rule(words=LONG_WORDS, is_settled=st.booleans())
     def whole_request(self, words: list[int], is_settled: bool) -> None:
         """From start to end, so that blocks get around; the other rules take many steps for that."""
         keys = keys_of(words)
-        lease = self.cache.acquire(keys[:-1], len(keys), {}) if self.cache.num_obtainable >= len(keys) else None
+        has_room = self.cache.num_obtainable >= len(keys)
+        lease = self.cache.acquire(keys[:-1], len(keys), {}, str(words[0])) if has_room else None
         if lease is None:
             return
         self.rig.settle()
@@ -132,6 +140,10 @@ class RemoteCacheMachine(CacheMachine):
     @rule()
     def clear_remote(self) -> None:
         self.clear(Tier.REMOTE)
+
+    @rule(share=SHARES)
+    def limit_tenants_of_remote(self, share: float) -> None:
+        self.cache.configure(Tier.REMOTE, tenant_quota=share)
 
     @rule(mode=st.sampled_from(WriteMode))
     def configure_remote(self, mode: WriteMode) -> None:

@@ -25,11 +25,17 @@ from tiers.books.layout import (
     NODES,
     NONE,
     NUM_INDEXED,
+    NUM_OVER,
     NUM_REFS,
+    NUM_TENANT_COLUMNS,
     PINS,
+    QUOTA,
     RANK,
+    TENANT,
+    TENANTS,
     empty_tables,
 )
+from tiers.books.tenants import Tenants
 
 if TYPE_CHECKING:
     from tiers.host import HostSlot
@@ -52,6 +58,7 @@ class Books:
 
     def __init__(self, num_levels: int) -> None:
         self.tables = empty_tables(num_levels, FIRST_ROWS)
+        self.tenants = Tenants(self.tables)
         self.levels: list[Level] = []
         self.hosts: dict[int, HostSlot] = {}
         self.waiters: dict[int, list[Lease]] = {}
@@ -114,6 +121,10 @@ class Books:
         """An order of use, oldest first, where parents are newer than their children, however they came in."""
         return orders.parents_newer(*self.tables, newest_first)
 
+    def give_to(self, node: int, tenant: str) -> None:
+        """A block that no tier has yet is that tenant's. Raises ValueError for a name that is too long."""
+        self.nodes[node, TENANT] = self.tenants.number(tenant)
+
     # -- proof -------------------------------------------------------------------------------------------------------
     def check(self) -> None:
         """Raises AssertionError with a sentence if rows are lost, doubled or not where the index says. Walks all."""
@@ -127,6 +138,16 @@ class Books:
         free = [self._free_rows(pool, number) for number, pool in enumerate((NODES, COPIES, MEMORIES))]
         self._check_refs(set(known), *free)
         self._check_memories(set(known), free[2])
+        for rank in range(len(self.levels)):
+            self._check_tenants(rank)
+
+    def _check_tenants(self, rank: int) -> None:
+        owners = Counter(self.nodes[self.copies[copy, NODE], TENANT] for copy in self.live_copies(rank))
+        level = self.tables.levels[rank]
+        counts = level[TENANTS::NUM_TENANT_COLUMNS]
+        assert {number: counts[number] for number in np.flatnonzero(counts)} == owners, "a tenant has other blocks"
+        num_over = np.count_nonzero(counts > level[QUOTA])
+        assert level[NUM_OVER] == num_over, "the number of tenants that have too much is off"
 
     def _check_refs(
         self, known: set[int], free_nodes: set[int], free_copies: set[int], free_memories: set[int]

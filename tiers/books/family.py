@@ -21,6 +21,7 @@ from tiers.books.layout import (
     NUM_INDEXED,
     NUM_REFS,
     PARENT,
+    TENANT,
     YOUNGER,
     Tables,
     at,
@@ -77,6 +78,7 @@ def known(t: Tables, key: Ints32, depth: int) -> int:
     t.nodes[node, NUM_REFS] = 0
     t.nodes[node, IS_KNOWN] = 1
     t.nodes[node, MEMORY] = NONE
+    t.nodes[node, TENANT] = 0
     for rank in range(len(t.levels)):
         t.nodes[node, COPY + 2 * rank] = NONE
         t.nodes[node, NUM_FOLLOWERS + 2 * rank] = 0

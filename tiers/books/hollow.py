@@ -9,7 +9,7 @@ import numpy as np
 from tiers.books import bitmap
 from tiers.books.compiled import Ints32, Ints64, Words, entry, part
 from tiers.books.family import copy_at, fastest, follow, known
-from tiers.books.hollow_ways import LOADED, evict, rebalance, store
+from tiers.books.hollow_ways import LOADED, OUT, evict, rebalance, store
 from tiers.books.index import find
 from tiers.books.layout import (
     ARC,
@@ -20,11 +20,13 @@ from tiers.books.layout import (
     NODE,
     NONE,
     NUM_HITS,
+    NUM_OVER,
     PINS,
     POLICY,
     PROMOTED,
     RANK,
     SLOT,
+    TENANT,
     TIER,
     VALID,
     WRITE_BACK,
@@ -35,6 +37,7 @@ from tiers.books.layout import (
 )
 from tiers.books.memories import computed
 from tiers.books.moves import add, give_copy, leave, pin, touch_all
+from tiers.books.shares import inherited
 from tiers.policies import choose
 
 
@@ -42,9 +45,9 @@ from tiers.policies import choose
 def serve(
     nodes: Ints32, copies: Ints32, mems: Ints32, places: Ints64, levels: Ints64, counts: Ints64,
     words: Words, free: Ints64, keys: Ints32, root: Ints32, num_prompt: int, tiers: Ints64, pinned: Ints64,
-    moved: Ints64,
+    moved: Ints64, tenant: int,
 ) -> int:  # fmt: skip
-    """A request with these blocks, the first `num_prompt` of them its prompt's, from start to end.
+    """The tenant's request with these blocks, the first `num_prompt` of them its prompt's, from start to end.
 
     Returns how many blocks of the prompt were found, and fills `tiers` with where. `pinned` int64 [n] is scratch,
     `moved` int64 [NUM_MOVED, levels] is added to. All keys must fit into gpu, and rows for them be reserved.
@@ -52,15 +55,17 @@ def serve(
     t = Tables(nodes, copies, mems, places, levels, counts)
     num_found = find_prefix(nodes, copies, mems, places, levels, counts, keys[:num_prompt], tiers)
     num_lifted = _pin(t, keys[:num_found], pinned, moved)
-    _give_slots(t, words, free, moved, keys[:num_found], pinned[:num_found])
+    _give_slots(t, words, free, moved, keys[:num_found], pinned[:num_found], tenant)
     slots = np.empty(len(keys) - num_found, np.int64)
-    _take_slots(t, words, free, moved, keys[num_found:], num_prompt - num_found, slots)
+    _take_slots(t, words, free, moved, keys[num_found:], num_prompt - num_found, slots, tenant)
     if len(levels) > 1:
         _store_hits(t, words, free, moved, pinned[:num_found])
+    rebalance(t, words, free, moved)
+    if num_lifted:
+        _store_lifted(t, words, free, moved, pinned[:num_found])
+    _register(t, words, free, moved, keys, num_found, root, slots, pinned, tenant)
+    if t.levels[GPU, NUM_OVER] > 0:
         rebalance(t, words, free, moved)
-        if num_lifted:
-            _store_lifted(t, words, free, moved, pinned[:num_found])
-    _register(t, words, free, moved, keys, num_found, root, slots, pinned)
     _release(t, pinned[: len(keys)])
     rebalance(t, words, free, moved)
     return num_found
@@ -115,22 +120,25 @@ def _lift(t: Tables, node: int, moved: Ints64) -> int:
 
 
 @part
-def _give_slots(t: Tables, words: Words, free: Ints64, moved: Ints64, keys: Ints32, pinned: Ints64) -> None:
+def _give_slots(
+    t: Tables, words: Words, free: Ints64, moved: Ints64, keys: Ints32, pinned: Ints64, tenant: int
+) -> None:
     """To blocks that came up."""
     for number in range(len(keys)):
         copy = pinned[number]
         if at(t.copies, copy, FLAGS) & VALID == 0:
-            t.copies[copy, SLOT] = _take_slot(t, words, free, moved, _incoming(t, keys[number]))
+            incoming = _incoming(t, keys[number])
+            t.copies[copy, SLOT] = _take_slot(t, words, free, moved, incoming, tenant, wide(0))
 
 
 @part
 def _take_slots(
-    t: Tables, words: Words, free: Ints64, moved: Ints64, keys: Ints32, num_known: int, slots: Ints64
+    t: Tables, words: Words, free: Ints64, moved: Ints64, keys: Ints32, num_known: int, slots: Ints64, tenant: int
 ) -> None:
     """For blocks that are to be computed; what an answer will be is not known yet."""
     for number in range(len(slots)):
         incoming = _incoming(t, keys[number]) if number < num_known else NONE
-        slots[number] = _take_slot(t, words, free, moved, incoming)
+        slots[number] = _take_slot(t, words, free, moved, incoming, tenant, wide(number + 1))
 
 
 @part
@@ -140,10 +148,12 @@ def _incoming(t: Tables, key: Ints32) -> int:
 
 
 @part
-def _take_slot(t: Tables, words: Words, free: Ints64, moved: Ints64, incoming: int) -> int:
+def _take_slot(
+    t: Tables, words: Words, free: Ints64, moved: Ints64, incoming: int, tenant: int, num_coming: int
+) -> int:
     slot = bitmap.take(words, free)
     while slot == NONE:
-        evict(t, words, free, moved, choose.victim(t, GPU, incoming))
+        evict(t, words, free, moved, choose.victim_for(t, GPU, incoming, tenant, num_coming), OUT)
         slot = bitmap.take(words, free)
     return slot
 
@@ -169,14 +179,17 @@ def _store_lifted(t: Tables, words: Words, free: Ints64, moved: Ints64, pinned: 
 @part
 def _register(
     t: Tables, words: Words, free: Ints64, moved: Ints64, keys: Ints32, first: int, root: Ints32, slots: Ints64,
-    pinned: Ints64,
+    pinned: Ints64, tenant: int,
 ) -> None:  # fmt: skip
     """Blocks from `first` on are computed. Exclusive tiers give theirs up, those that write through get them."""
     parent = known(t, root if first == 0 else keys[first - 1], wide(first) - 1)
+    tenant = inherited(t, parent, fastest(t, parent) != NONE, tenant)
     for number in range(first, len(keys)):
         node = known(t, keys[number], wide(number))
         follow(t, node, parent)
         parent = node
+        tenant = inherited(t, node, fastest(t, node) != NONE, tenant)
+        t.nodes[node, TENANT] = tenant
         copy = copy_at(t, node, GPU)
         is_new = copy == NONE
         if is_new:

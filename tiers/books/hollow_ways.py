@@ -19,8 +19,10 @@ from tiers.books.layout import (
     NODE,
     NONE,
     NUM_BLOCKS,
+    NUM_REFUSED,
     RANK,
     SLOT,
+    TENANT,
     TIER,
     VALID,
     WRITE_BACK,
@@ -32,19 +34,21 @@ from tiers.books.layout import (
 from tiers.books.moves import add, give_copy, is_pinned, leave, went
 from tiers.books.orders import descendants
 from tiers.books.requests import takes
+from tiers.books.shares import is_beyond
 from tiers.policies import choose
 
-# What is counted for each tier: blocks that left for room, that lost the one before them, that came, that went up.
-OUT, ORPHANED, STORED, LOADED = 0, 1, 2, 3
-NUM_MOVED = 4
+# What is counted for each tier: blocks that left for room, that lost the one before them, that came, that went up, that
+# left because their tenant had more than it may.
+OUT, ORPHANED, STORED, LOADED, BEYOND = 0, 1, 2, 3, 4
+NUM_MOVED = 5
 
 
 @part
-def evict(t: Tables, words: Words, free: Ints64, moved: Ints64, copy: int) -> None:
-    """The block leaves its tier: to the next slower one, unless it is there already."""
+def evict(t: Tables, words: Words, free: Ints64, moved: Ints64, copy: int, why: int) -> None:
+    """The block leaves its tier: to the next slower one, unless it is there already. `why` is OUT or BEYOND."""
     node, rank = at(t.copies, copy, NODE), at(t.copies, copy, RANK)
     leave(t, copy, EVICTED)
-    moved[OUT, rank] += 1
+    moved[why, rank] += 1
     target = _next(t, node, rank)
     has_moved = target != NONE and _pass_down(t, moved, node, rank, target)
     went(t, node, rank, t.levels[target, TIER] if has_moved else NONE)
@@ -69,8 +73,8 @@ def _pass_down(t: Tables, moved: Ints64, node: int, rank: int, target: int) -> b
         if is_exclusive:  # there, its place is that of its last use
             _enter(t, below)
         return False
-    has_room = fastest(t, node) == NONE and t.levels[target, NUM_BLOCKS] < t.levels[target, CAPACITY]
-    if is_exclusive or has_room:
+    has_room = t.levels[target, NUM_BLOCKS] < t.levels[target, CAPACITY]
+    if is_exclusive or (fastest(t, node) == NONE and has_room and not _is_at_quota(t, node, target)):
         _put(t, moved, node, rank, target)
         return True
     return False
@@ -124,14 +128,24 @@ def _orphan(t: Tables, words: Words, free: Ints64, moved: Ints64, node: int) -> 
 
 
 @part
+def _is_at_quota(t: Tables, node: int, rank: int) -> bool:
+    return is_beyond(t, rank, at(t.nodes, node, TENANT), wide(1))
+
+
+@part
 def rebalance(t: Tables, words: Words, free: Ints64, moved: Ints64) -> None:
-    """Slower tiers that hold more than they may pass their oldest blocks on."""
-    for rank in range(1, len(t.levels)):
-        while t.levels[rank, NUM_BLOCKS] > t.levels[rank, CAPACITY]:
-            oldest = choose.victim(t, wide(rank), NONE)
+    """Tenants that have more than they may, and slower tiers that do, pass their oldest blocks on."""
+    for number in range(len(t.levels)):
+        rank = wide(number)
+        surplus = choose.surplus(t, rank)
+        while surplus != NONE:
+            evict(t, words, free, moved, surplus, BEYOND)
+            surplus = choose.surplus(t, rank)
+        while rank != GPU and t.levels[rank, NUM_BLOCKS] > t.levels[rank, CAPACITY]:
+            oldest = choose.victim(t, rank, NONE, NONE)
             if oldest == NONE:
                 break
-            evict(t, words, free, moved, oldest)
+            evict(t, words, free, moved, oldest, OUT)
 
 
 @part
@@ -145,7 +159,7 @@ def store(t: Tables, words: Words, free: Ints64, moved: Ints64, node: int) -> bo
         return False
     wanted = missing.copy()
     for rank in range(1, len(t.levels)):
-        wanted[rank] = missing[rank] and _make_room(t, words, free, moved, wide(rank))
+        wanted[rank] = missing[rank] and _make_room(t, words, free, moved, node, wide(rank))
     for rank in range(1, len(t.levels)):
         if wanted[rank]:
             _put(t, moved, node, GPU, wide(rank))
@@ -153,10 +167,17 @@ def store(t: Tables, words: Words, free: Ints64, moved: Ints64, node: int) -> bo
 
 
 @part
-def _make_room(t: Tables, words: Words, free: Ints64, moved: Ints64, rank: int) -> bool:
+def _make_room(t: Tables, words: Words, free: Ints64, moved: Ints64, node: int, rank: int) -> bool:
+    """For the block: at its tenant's cost where that has as much as it may."""
+    while _is_at_quota(t, node, rank):
+        own = choose.victim(t, rank, NONE, at(t.nodes, node, TENANT))
+        if own == NONE:
+            t.levels[rank, NUM_REFUSED] += 1
+            return False
+        evict(t, words, free, moved, own, BEYOND)
     while t.levels[rank, NUM_BLOCKS] >= t.levels[rank, CAPACITY]:
-        oldest = choose.victim(t, rank, NONE)
+        oldest = choose.victim(t, rank, NONE, NONE)
         if oldest == NONE:
             return False
-        evict(t, words, free, moved, oldest)
+        evict(t, words, free, moved, oldest, OUT)
     return True

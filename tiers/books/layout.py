@@ -1,6 +1,6 @@
 """Columns of the tables, and the tables in one bundle. A row's number is a block's, a copy's or a memory's id.
 
-Tables are int32 but for sums, so that a block with one copy takes 130 bytes, index included. A row that nobody needs
+Tables are int32 but for sums, so that a block with one copy takes 142 bytes, index included. A row that nobody needs
 is the head of a chain through its first column and is given out again first.
 """
 
@@ -29,15 +29,17 @@ DEPTH, NUM_HITS = numbers(8, 10)
 # Copies that name it, also those that have left their tier and are still read or under way. It can be found by its key.
 NUM_REFS, IS_KNOWN = numbers(10, 12)
 MEMORY = number(12)  # the first of what tiers remember of it
-COPY, NUM_FOLLOWERS = numbers(13, 15)  # two columns a tier: its copy there; children that its tier's policy knows
+TENANT = number(13)  # whose it is, by number (books/tenants.py); says nothing while no tier has it
+COPY, NUM_FOLLOWERS = numbers(14, 16)  # two columns a tier: its copy there; children that its tier's policy knows
 
 # -- copies: one block in one tier
 NODE, RANK, SLOT, PINS, HOLDS, FLAGS, SOURCE = numbers(0, 7)
 QUEUE, NUM_USES, BEFORE, AFTER = numbers(7, 11)  # its policy's
-NOTED_BEFORE, NOTED_AFTER, NUM_COPY_COLUMNS = numbers(11, 14)
+NOTED_BEFORE, NOTED_AFTER = numbers(11, 13)
+OWN_BEFORE, OWN_AFTER, NUM_COPY_COLUMNS = numbers(13, 16)  # in its tenant's queue, where the tier has a quota
 # Flags: it counts in its tier; the bytes are there; its policy knows it, it is being read, it is in its queue; it was
-# used since the others were told; others have removed it.
-LIVE, VALID, ENTERED, HELD, QUEUED, NOTED, DOOMED = 1 << numbers(0, 7)
+# used since the others were told; others have removed it; it is in its tenant's queue, or would be.
+LIVE, VALID, ENTERED, HELD, QUEUED, NOTED, DOOMED, OWN = 1 << numbers(0, 8)
 
 # -- memories: a block that a tier no longer has; NODE and RANK as above
 LIST, HAS_MOVED = numbers(2, 4)
@@ -53,21 +55,28 @@ NOTES, KEEPS_NOTES = number(16), number(19)
 LISTS = number(20)  # of memories: two of a policy's ghosts, two generations of dropped blocks
 NEW_DROPS, MAX_DROPS = numbers(32, 34)  # which generation is the newer one; how many blocks it may have
 NUM_NEW, NUM_FREED, NUM_DROPPED, NUM_MISSED = numbers(34, 38)
-CAME, WENT, NUM_LEVEL_COLUMNS = number(38), number(42), number(46)  # by tier
+CAME, WENT = number(38), number(42)  # by tier
+# Blocks that one tenant may have; tenants that have more; blocks that were not stored because of it.
+QUOTA, NUM_OVER, NUM_REFUSED = numbers(46, 49)
+TENANTS = number(49)  # for each, its blocks here and two queues, as above
+TENANT_QUEUES, NUM_TENANT_COLUMNS = number(1), number(7)
+MAX_TENANTS = 1_000
+NUM_LEVEL_COLUMNS = TENANTS + NUM_TENANT_COLUMNS * MAX_TENANTS
 DROPS = number(2)  # the first of the two generations among the lists
 
 # -- counts. A pool is three: rows ever used, the first that is free again, how many are.
 NODES, COPIES, MEMORIES, NUM_INDEXED = numbers(0, 10, 3)
-NUM_COUNTS = number(10)
+NUM_TENANTS, NUM_COUNTS = numbers(10, 12)  # tenants that have a number, or had one
 
 GPU = number(0)
+NO_QUOTA = number(1 << 62)
 LRU, S3FIFO, ARC = numbers(0, 3)
 WRITE_BACK, WRITE_THROUGH, WRITE_SELECTIVE = numbers(0, 3)
 EVICTED, PROMOTED, DROPPED = numbers(0, 3)
 
 
 class Tables(NamedTuple):
-    """`nodes` [n, 13 + 2 · tiers], `copies` [n, 13], `memories` [n, 7], `places` [2^k], `levels` [tiers, 46]."""
+    """`nodes` [n, 14 + 2 · tiers], `copies` [n, 15], `memories` [n, 7], `places` [2^k], `levels` [tiers, 7,049]."""
 
     nodes: Ints32
     copies: Ints32
@@ -82,6 +91,9 @@ def empty_tables(num_levels: int, num_rows: int) -> Tables:
     levels = np.zeros((num_levels, NUM_LEVEL_COLUMNS), np.int64)
     for first in (QUEUES, QUEUES + 3, NOTES, *range(LISTS, LISTS + 12, 3)):
         levels[:, first : first + 2] = NONE
+    levels[:, QUOTA] = NO_QUOTA
+    for first in (TENANT_QUEUES, TENANT_QUEUES + 3):
+        levels[:, TENANTS:].reshape(num_levels, MAX_TENANTS, NUM_TENANT_COLUMNS)[:, :, first : first + 2] = NONE
     counts = np.zeros(NUM_COUNTS, np.int64)
     counts[[NODES + 1, COPIES + 1, MEMORIES + 1]] = NONE
     return Tables(

@@ -35,6 +35,7 @@ from tiers.books.layout import (
     take_row,
 )
 from tiers.books.memories import dropped
+from tiers.books.shares import charge, discharge
 from tiers.policies import choose
 
 
@@ -52,6 +53,7 @@ def add(t: Tables, node: int, rank: int, source: int, origin: int) -> int:
     t.nodes[node, COPY + 2 * rank] = copy
     t.nodes[node, NUM_REFS] += 1
     t.levels[rank, NUM_BLOCKS] += 1
+    charge(t, node, rank)
     t.levels[rank, NUM_NEW if origin == NONE else CAME + origin] += 1
     return copy
 
@@ -63,6 +65,7 @@ def leave(t: Tables, copy: int, how: int) -> None:
     t.nodes[node, COPY + 2 * rank] = NONE
     t.levels[rank, NUM_BLOCKS] -= 1
     choose.remove(t, copy, how)
+    discharge(t, node, rank)
     t.copies[copy, FLAGS] = at(t.copies, copy, FLAGS) & VALID
     if how == PROMOTED:
         t.levels[rank, WENT] += 1

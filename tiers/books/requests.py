@@ -25,6 +25,7 @@ from tiers.books.layout import (
     SLOT,
     SOURCE,
     STORE_AFTER_HITS,
+    TENANT,
     TIER,
     VALID,
     WRITE_BACK,
@@ -37,6 +38,7 @@ from tiers.books.layout import (
 )
 from tiers.books.memories import computed
 from tiers.books.moves import add, give_copy, is_busy, is_pinned, leave, pin, touch_all, went
+from tiers.books.shares import inherited
 from tiers.policies import choose
 
 # Places that are read before the first of them is looked at; then ever more.
@@ -143,12 +145,13 @@ def takes(t: Tables, rank: int, node: int) -> bool:
 @entry
 def take_slots(
     nodes: Ints32, copies: Ints32, mems: Ints32, places: Ints64, levels: Ints64, counts: Ints64,
-    words: Words, free: Ints64, keys: Ints32, slots: Ints64,
+    words: Words, free: Ints64, keys: Ints32, slots: Ints64, tenant: int, num_coming: int, step: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Fills `slots`, from its start, with free ones and those of blocks that leave gpu for nowhere.
 
-    Returns how many it has filled and how many blocks have left. `keys` are those of the blocks that will lie there, as
-    far as they are known.
+    Returns how many it has filled and how many blocks have left. `keys` are those of the tenant's blocks that will lie
+    there, as far as they are known. `num_coming` of its blocks do not count yet, and `step` (0 or 1) more of them with
+    each slot.
     """
     t = Tables(nodes, copies, mems, places, levels, counts)
     num_evicted = 0
@@ -156,7 +159,7 @@ def take_slots(
         slot = bitmap.take(words, free)
         while slot == NONE:
             incoming = find(t, keys[number]) if number < len(keys) and levels[0, POLICY] == ARC else NONE
-            copy = choose.victim(t, GPU, incoming)
+            copy = choose.victim_for(t, GPU, incoming, tenant, num_coming + step * (number + 1))
             if copy == NONE or not _leaves_for_nowhere(t, copy) or num_rows_left(mems, counts, MEMORIES) < 2:
                 return number, num_evicted
             _let_leave(t, copy)
@@ -191,19 +194,23 @@ def _let_leave(t: Tables, copy: int) -> None:
 @entry
 def register(
     nodes: Ints32, copies: Ints32, mems: Ints32, places: Ints64, levels: Ints64, counts: Ints64,
-    keys: Ints32, parent_key: Ints32, depth: int, slots: Ints64, pinned: Ints32,
+    keys: Ints32, parent_key: Ints32, depth: int, slots: Ints64, pinned: Ints32, tenant: int,
 ) -> int:  # fmt: skip
     """Blocks that follow each other are computed, in these slots: fills the copies that are read from now on.
 
-    Returns how many are done. It stops after a block that slower tiers have, too.
+    Returns how many are done. It stops after a block that slower tiers have, too. They are the tenant's, or that of the
+    blocks before them.
     """
     t = Tables(nodes, copies, mems, places, levels, counts)
     parent = known(t, parent_key, depth - 1)
+    tenant = inherited(t, parent, fastest(t, parent) != NONE, tenant)
     for number in range(len(keys)):
         node = known(t, keys[number], depth + number)
         follow(t, node, parent)
         parent = node
         is_alone = fastest(t, node) == NONE
+        tenant = inherited(t, node, not is_alone, tenant)
+        t.nodes[node, TENANT] = tenant
         copy = copy_at(t, node, GPU)
         is_new = copy == NONE
         if is_new:

@@ -115,12 +115,26 @@ def hold(
 @entry
 def victim(
     nodes: Ints32, copies: Ints32, mems: Ints32, places: Ints64, levels: Ints64, counts: Ints64,
-    rank: int, key: Ints32,
+    rank: int, key: Ints32, tenant: int, num_coming: int,
 ) -> int:  # fmt: skip
-    """`key` is empty where it is not known for what room is made."""
+    """`key` is empty where it is not known for what room is made, `tenant` is NONE where it is for nobody's blocks.
+
+    `num_coming` of its blocks do not count yet; NONE: only its own may leave.
+    """
     t = Tables(nodes, copies, mems, places, levels, counts)
     incoming = index.find(t, key) if len(key) > 0 and t.levels[rank, POLICY] == ARC else NONE
-    return choose.victim(t, rank, incoming)
+    if tenant == NONE or num_coming == NONE:
+        return choose.victim(t, rank, incoming, tenant)
+    return choose.victim_for(t, rank, incoming, tenant, num_coming)
+
+
+@entry
+def surplus(
+    nodes: Ints32, copies: Ints32, mems: Ints32, places: Ints64, levels: Ints64, counts: Ints64,
+    rank: int,
+) -> int:  # fmt: skip
+    t = Tables(nodes, copies, mems, places, levels, counts)
+    return choose.surplus(t, rank)
 
 
 @entry
@@ -135,10 +149,10 @@ def replace_policy(
 @entry
 def resized(
     nodes: Ints32, copies: Ints32, mems: Ints32, places: Ints64, levels: Ints64, counts: Ints64,
-    rank: int, max_drops: int,
+    rank: int, max_drops: int, quota: int,
 ) -> None:  # fmt: skip
     t = Tables(nodes, copies, mems, places, levels, counts)
-    choose.resized(t, rank)
+    choose.resized(t, rank, quota)
     memories.limit_drops(t, rank, max_drops)
 
 

@@ -66,16 +66,16 @@ def remove(t: Tables, copy: int, leave: int) -> None:
 
 
 @part
-def victim(t: Tables, rank: int, incoming: int) -> int:
-    """`incoming` is the node for which it makes room, or NONE."""
+def victim(t: Tables, rank: int, incoming: int, tenant: int) -> int:
+    """`incoming` is the node for which it makes room, or NONE. A tenant's is from the list that gives way for all."""
     target = t.levels.view(np.float64)
     if incoming != NONE:
         _adapt(t, rank, incoming)
     num_once = t.levels[rank, SIZES + ONCE]
     is_even = num_once == target[rank, TARGET] and incoming != NONE and recall(t, incoming, rank, OFTEN) != NONE
     first = ONCE if num_once > target[rank, TARGET] or is_even else OFTEN
-    copy = oldest(t, rank, first)
-    return oldest(t, rank, 1 - first) if copy == NONE else copy
+    copy = oldest(t, rank, first, tenant)
+    return oldest(t, rank, 1 - first, tenant) if copy == NONE else copy
 
 
 @part

@@ -7,26 +7,36 @@ import numpy as np
 from tiers.books.books import Books
 from tiers.books.layout import (
     AFTER,
+    BEFORE,
     CAPACITY,
     ENTERED,
     FLAGS,
     HELD,
     LISTS,
     LRU,
+    NO_QUOTA,
     NODE,
     NONE,
     NUM_FOLLOWERS,
     NUM_HELD,
+    NUM_TENANT_COLUMNS,
+    NUM_TENANTS,
     OLDER,
+    OWN,
+    OWN_BEFORE,
     PARENT,
     POLICY,
     QUEUE,
     QUEUED,
     QUEUES,
+    QUOTA,
     RANK,
     S3FIFO,
     SIZES,
     TARGET,
+    TENANT,
+    TENANT_QUEUES,
+    TENANTS,
 )
 
 
@@ -34,7 +44,7 @@ def check(books: Books, rank: int) -> None:
     """Raises AssertionError with a sentence."""
     policy = books.tables.levels[rank, POLICY]
     entries = [int(copy) for copy in books.live_copies(rank) if books.copies[copy, FLAGS] & ENTERED]
-    queues = [_walk(books, rank, queue) for queue in (0, 1)]
+    queues = [_walk(books, rank, QUEUES + 3 * queue, BEFORE) for queue in (0, 1)]
     for queue, queued in enumerate(queues):
         size = sum(books.copies[copy, QUEUE] == queue for copy in entries)
         assert books.tables.levels[rank, SIZES + queue] == size, "the size of a queue is off"
@@ -49,18 +59,43 @@ def check(books: Books, rank: int) -> None:
     else:
         _check_queues(books, rank, set(entries) - set(queued), entries)
         _check_ghosts(books, rank, policy)
+    if books.tables.levels[rank, QUOTA] != NO_QUOTA:
+        _check_own(books, rank, entries, queues)
 
 
-def _walk(books: Books, rank: int, queue: int) -> list[int]:
-    first = QUEUES + 3 * queue
+def _walk(books: Books, rank: int, first: int, links: int) -> list[int]:
     found: list[int] = []
     copy = int(books.tables.levels[rank, first])
     while copy != NONE:
-        assert not found or books.copies[copy, AFTER - 1] == found[-1], "a queue's links disagree"
+        assert not found or books.copies[copy, links] == found[-1], "a queue's links disagree"
         found.append(copy)
-        copy = books.copies[copy, AFTER]
+        copy = books.copies[copy, links + AFTER - BEFORE]
     assert len(found) == books.tables.levels[rank, first + 2], "a queue has another length than it says"
     return found
+
+
+def _check_own(books: Books, rank: int, entries: list[int], queues: list[list[int]]) -> None:
+    """A tenant's blocks are in its own queues, in the tier's order with LRU, but for those that are set aside there."""
+    queued: list[int] = []
+    for tenant in range(books.counts[NUM_TENANTS]):
+        first = TENANTS + NUM_TENANT_COLUMNS * tenant + TENANT_QUEUES
+        for queue, shared in enumerate(queues):
+            own = _walk(books, rank, first + 3 * queue, OWN_BEFORE)
+            assert all(
+                books.copies[copy, QUEUE] == queue and books.nodes[books.copies[copy, NODE], TENANT] == tenant
+                for copy in own
+            ), "a block is in another tenant's queue"
+            queued += own
+            if books.tables.levels[rank, POLICY] == LRU:
+                members = set(own)
+                assert own == [copy for copy in shared if copy in members], "a tenant's queue has another order"
+    assert len(queued) == len(set(queued)), "a block is in two tenants' queues"
+    assert set(queued) == {copy for copy in entries if books.copies[copy, FLAGS] & OWN}, "a block has lost its tenant"
+    aside = [copy for copy in entries if not books.copies[copy, FLAGS] & OWN]
+    parents = {books.nodes[books.copies[copy, NODE], PARENT] for copy in entries}
+    for copy in aside:
+        is_bound = books.copies[copy, FLAGS] & HELD or books.copies[copy, NODE] in parents
+        assert is_bound, "a block that may leave is set aside by its tenant"
 
 
 def _check_lru(books: Books, entries: list[int], queued: list[int]) -> None:

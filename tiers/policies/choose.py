@@ -1,6 +1,7 @@
 """Hands each question about a tier's order to the policy that it has now. Compiled over the tables.
 
-Also notes what was used in a tier that others share, so that they can be told.
+Also notes what was used in a tier that others share, so that they can be told, and says which tenant's blocks leave
+where a tier has a quota.
 """
 
 from tiers.books.compiled import part
@@ -19,6 +20,9 @@ from tiers.books.layout import (
     NOTES,
     NUM_FOLLOWERS,
     NUM_HELD,
+    NUM_OVER,
+    NUM_TENANTS,
+    OWN,
     POLICY,
     QUEUED,
     QUEUES,
@@ -33,7 +37,8 @@ from tiers.books.layout import (
     wide,
 )
 from tiers.books.memories import forget_all
-from tiers.policies import arc, lru, queues, s3fifo
+from tiers.books.shares import count_over, is_beyond
+from tiers.policies import arc, lru, places, queues, s3fifo
 
 
 @part
@@ -81,17 +86,44 @@ def remove(t: Tables, copy: int, leave: int) -> None:
 
 
 @part
-def victim(t: Tables, rank: int, incoming: int) -> int:
+def victim(t: Tables, rank: int, incoming: int, tenant: int) -> int:
     """The block to leave next, to make room for the node `incoming` where that is known; NONE if none may leave.
 
-    Asked again before anything else has happened, it says the same.
+    Of that tenant's blocks, where the tier has a quota, or of all: NONE. Asked again before anything else has happened,
+    it says the same.
     """
     policy = t.levels[rank, POLICY]
     if policy == LRU:
-        return lru.victim(t, rank)
+        return lru.victim(t, rank, tenant)
     if policy == S3FIFO:
-        return s3fifo.victim(t, rank)
-    return arc.victim(t, rank, incoming)
+        return s3fifo.victim(t, rank, tenant)
+    return arc.victim(t, rank, incoming, tenant)
+
+
+@part
+def victim_for(t: Tables, rank: int, incoming: int, tenant: int, num_coming: int) -> int:
+    """Makes room for blocks of the tenant, so many of which do not count yet.
+
+    Where it would have more than it may, its own leave, and those of others only if none of its own can.
+    """
+    if is_beyond(t, rank, tenant, num_coming):
+        copy = victim(t, rank, incoming, tenant)
+        if copy != NONE:
+            return copy
+    return victim(t, rank, incoming, NONE)
+
+
+@part
+def surplus(t: Tables, rank: int) -> int:
+    """A block that may leave of a tenant that has more than it may, or NONE."""
+    if t.levels[rank, NUM_OVER] > 0:
+        for number in range(t.counts[NUM_TENANTS]):
+            tenant = wide(number)
+            if is_beyond(t, rank, tenant, wide(0)):
+                copy = victim(t, rank, NONE, tenant)
+                if copy != NONE:
+                    return copy
+    return wide(NONE)
 
 
 @part
@@ -101,7 +133,10 @@ def is_idle(t: Tables, copy: int) -> bool:
 
 
 @part
-def resized(t: Tables, rank: int) -> None:
+def resized(t: Tables, rank: int, quota: int) -> None:
+    """`quota` is how many blocks each tenant may have now."""
+    places.limit(t, rank, quota)
+    count_over(t, rank)
     if t.levels[rank, POLICY] == S3FIFO:
         s3fifo.trim(t, rank, NONE)
     elif t.levels[rank, POLICY] == ARC:
@@ -117,7 +152,8 @@ def replace(t: Tables, rank: int, policy: int) -> None:
     for copy in range(t.counts[COPIES]):
         flags = at(t.copies, copy, FLAGS)
         if flags & LIVE and at(t.copies, copy, RANK) == rank:
-            t.copies[copy, FLAGS] = flags & ~(ENTERED | HELD | QUEUED)
+            t.copies[copy, FLAGS] = flags & ~(ENTERED | HELD | QUEUED | OWN)
+    places.empty_own(t, rank)
     t.nodes[:, NUM_FOLLOWERS + 2 * rank] = 0
     for first in (QUEUES, QUEUES + 3):
         t.levels[rank, first] = NONE

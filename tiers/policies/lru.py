@@ -1,4 +1,5 @@
-"""Least recently used: one list. Children are always older than their parents, so the oldest block is a leaf.
+"""Least recently used: one list. Children are always older than their parents, so the oldest block is a leaf; so it is
+among those of one tenant.
 
 Compiled over the tables. What is held is not in the list.
 """
@@ -6,7 +7,6 @@ Compiled over the tables. What is held is not in the list.
 from tiers.books.compiled import part
 from tiers.books.family import copy_at
 from tiers.books.layout import (
-    BEFORE,
     ENTERED,
     FLAGS,
     HELD,
@@ -15,14 +15,15 @@ from tiers.books.layout import (
     NUM_HELD,
     PARENT,
     QUEUED,
-    QUEUES,
     RANK,
     SIZES,
     Tables,
-    append,
     at,
-    unlink,
+    number,
 )
+from tiers.policies.places import join, queue_of, take_out
+
+ONLY = number(0)
 
 
 @part
@@ -33,9 +34,9 @@ def touch(t: Tables, copy: int) -> None:
     elif flags & HELD:
         t.levels[rank, NUM_HELD] -= 1
     else:
-        unlink(t.copies, BEFORE, t.levels, rank, QUEUES, copy)
-    t.copies[copy, FLAGS] = (flags | ENTERED | QUEUED) & ~HELD
-    append(t.copies, BEFORE, t.levels, rank, QUEUES, copy)
+        take_out(t, copy, rank, ONLY)
+    t.copies[copy, FLAGS] = (at(t.copies, copy, FLAGS) | ENTERED) & ~HELD
+    join(t, copy, rank, ONLY)
 
 
 @part
@@ -54,8 +55,8 @@ def enter(t: Tables, copy: int) -> None:
 def hold(t: Tables, copy: int) -> None:
     rank, flags = at(t.copies, copy, RANK), at(t.copies, copy, FLAGS)
     if flags & QUEUED:
-        unlink(t.copies, BEFORE, t.levels, rank, QUEUES, copy)
-        t.copies[copy, FLAGS] = (flags | HELD) & ~QUEUED
+        take_out(t, copy, rank, ONLY)
+        t.copies[copy, FLAGS] = at(t.copies, copy, FLAGS) | HELD
         t.levels[rank, NUM_HELD] += 1
 
 
@@ -65,13 +66,13 @@ def remove(t: Tables, copy: int) -> None:
     if flags & ENTERED == 0:
         return
     if flags & QUEUED:
-        unlink(t.copies, BEFORE, t.levels, rank, QUEUES, copy)
+        take_out(t, copy, rank, ONLY)
     else:
         t.levels[rank, NUM_HELD] -= 1
     t.levels[rank, SIZES] -= 1
-    t.copies[copy, FLAGS] = flags & ~(ENTERED | QUEUED | HELD)
+    t.copies[copy, FLAGS] = at(t.copies, copy, FLAGS) & ~(ENTERED | HELD)
 
 
 @part
-def victim(t: Tables, rank: int) -> int:
-    return t.levels[rank, QUEUES]
+def victim(t: Tables, rank: int, tenant: int) -> int:
+    return t.levels[rank, queue_of(tenant, ONLY)]

@@ -2,13 +2,13 @@
 
 A block that comes to the old end of its queue while it is read, or while blocks that follow it are in the tier, is set
 aside and comes back to that end as soon as it may leave. Each time costs one hold or one block that followed, so the
-search for a victim takes constant time, amortised. Compiled over the tables.
+search for a victim takes constant time, amortised. The same holds in the queues of one tenant's blocks, each by itself.
+Compiled over the tables.
 """
 
 from tiers.books.compiled import part
 from tiers.books.family import copy_at
 from tiers.books.layout import (
-    BEFORE,
     ENTERED,
     FLAGS,
     HELD,
@@ -17,18 +17,16 @@ from tiers.books.layout import (
     NUM_FOLLOWERS,
     NUM_HELD,
     NUM_USES,
+    OWN,
     PARENT,
     QUEUE,
     QUEUED,
-    QUEUES,
     RANK,
     SIZES,
     Tables,
-    append,
     at,
-    put_first,
-    unlink,
 )
+from tiers.policies.places import bring_back, join, queue_of, set_aside, take_out
 
 
 @part
@@ -38,7 +36,8 @@ def add(t: Tables, copy: int, queue: int) -> None:
     t.copies[copy, QUEUE] = queue
     t.copies[copy, NUM_USES] = 0
     t.levels[rank, SIZES + queue] += 1
-    _append(t, copy, rank, queue)
+    join(t, copy, rank, queue)
+    t.copies[copy, FLAGS] = at(t.copies, copy, FLAGS) | ENTERED
     parent = at(t.nodes, at(t.copies, copy, NODE), PARENT)
     if parent != NONE:
         t.nodes[parent, NUM_FOLLOWERS + 2 * rank] += 1
@@ -48,12 +47,12 @@ def add(t: Tables, copy: int, queue: int) -> None:
 def move(t: Tables, copy: int, queue: int) -> None:
     """To the new end of a queue, perhaps of its own; nobody reads it now."""
     rank = at(t.copies, copy, RANK)
-    _unqueue(t, copy, rank)
+    take_out(t, copy, rank, at(t.copies, copy, QUEUE))
     t.levels[rank, SIZES + at(t.copies, copy, QUEUE)] -= 1
     t.levels[rank, SIZES + queue] += 1
     t.copies[copy, QUEUE] = queue
     _free_of_reads(t, copy, rank)
-    _append(t, copy, rank, queue)
+    join(t, copy, rank, queue)
 
 
 @part
@@ -69,8 +68,8 @@ def let_go(t: Tables, copy: int) -> None:
     """Where it is; nobody reads it now."""
     rank = at(t.copies, copy, RANK)
     _free_of_reads(t, copy, rank)
-    if at(t.copies, copy, FLAGS) & QUEUED == 0 and not _is_followed(t, copy, rank):
-        _bring_back(t, copy, rank)
+    if _is_aside(t, copy) and not _is_followed(t, copy, rank):
+        bring_back(t, copy, rank, at(t.copies, copy, QUEUE))
 
 
 @part
@@ -79,7 +78,7 @@ def drop(t: Tables, copy: int) -> int:
     if at(t.copies, copy, FLAGS) & ENTERED == 0:
         return NONE
     rank, queue, node = at(t.copies, copy, RANK), at(t.copies, copy, QUEUE), at(t.copies, copy, NODE)
-    _unqueue(t, copy, rank)
+    take_out(t, copy, rank, queue)
     t.levels[rank, SIZES + queue] -= 1
     _free_of_reads(t, copy, rank)
     t.copies[copy, FLAGS] = at(t.copies, copy, FLAGS) & ~ENTERED
@@ -90,12 +89,13 @@ def drop(t: Tables, copy: int) -> int:
 
 
 @part
-def oldest(t: Tables, rank: int, queue: int) -> int:
-    """The oldest block of the queue that may leave, or NONE."""
-    copy = t.levels[rank, QUEUES + 3 * queue]
+def oldest(t: Tables, rank: int, queue: int, tenant: int) -> int:
+    """The oldest block of the queue that may leave, of that tenant or, for NONE, of all; NONE if there is none."""
+    first = queue_of(tenant, queue)
+    copy = t.levels[rank, first]
     while copy != NONE and (at(t.copies, copy, FLAGS) & HELD or _is_followed(t, copy, rank)):
-        _unqueue(t, copy, rank)
-        copy = t.levels[rank, QUEUES + 3 * queue]
+        set_aside(t, copy, rank, queue, tenant)
+        copy = t.levels[rank, first]
     return copy
 
 
@@ -105,18 +105,9 @@ def _is_followed(t: Tables, copy: int, rank: int) -> bool:
 
 
 @part
-def _append(t: Tables, copy: int, rank: int, queue: int) -> None:
-    append(t.copies, BEFORE, t.levels, rank, QUEUES + 3 * queue, copy)
-    t.copies[copy, FLAGS] = at(t.copies, copy, FLAGS) | ENTERED | QUEUED
-
-
-@part
-def _unqueue(t: Tables, copy: int, rank: int) -> None:
-    """Out of its queue if it is in it."""
-    flags = at(t.copies, copy, FLAGS)
-    if flags & QUEUED:
-        unlink(t.copies, BEFORE, t.levels, rank, QUEUES + 3 * at(t.copies, copy, QUEUE), copy)
-        t.copies[copy, FLAGS] = flags & ~QUEUED
+def _is_aside(t: Tables, copy: int) -> bool:
+    """In its tier's queue, its tenant's or both."""
+    return at(t.copies, copy, FLAGS) & (QUEUED | OWN) != QUEUED | OWN
 
 
 @part
@@ -133,11 +124,5 @@ def _unfollow(t: Tables, parent: int, rank: int) -> None:
     before = copy_at(t, parent, rank)
     if before == NONE or at(t.nodes, parent, NUM_FOLLOWERS + 2 * rank) > 0:
         return
-    if at(t.copies, before, FLAGS) & (ENTERED | QUEUED | HELD) == ENTERED:
-        _bring_back(t, before, rank)
-
-
-@part
-def _bring_back(t: Tables, copy: int, rank: int) -> None:
-    put_first(t.copies, BEFORE, t.levels, rank, QUEUES + 3 * at(t.copies, copy, QUEUE), copy)
-    t.copies[copy, FLAGS] = at(t.copies, copy, FLAGS) | QUEUED
+    if at(t.copies, before, FLAGS) & (ENTERED | HELD) == ENTERED and _is_aside(t, before):
+        bring_back(t, before, rank, at(t.copies, before, QUEUE))

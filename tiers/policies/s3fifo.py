@@ -58,13 +58,14 @@ def remove(t: Tables, copy: int, leave: int) -> None:
 
 
 @part
-def victim(t: Tables, rank: int) -> int:
+def victim(t: Tables, rank: int, tenant: int) -> int:
+    """Of one tenant's blocks: from the queue that has to give way for all."""
     small, main = t.levels[rank, SIZES], t.levels[rank, SIZES + 1]
     if small * 10 >= small + main:
-        copy = _from_small(t, rank)
-        return _from_main(t, rank) if copy == NONE else copy
-    copy = _from_main(t, rank)
-    return _from_small(t, rank) if copy == NONE else copy
+        copy = _from_small(t, rank, tenant)
+        return _from_main(t, rank, tenant) if copy == NONE else copy
+    copy = _from_main(t, rank, tenant)
+    return _from_small(t, rank, tenant) if copy == NONE else copy
 
 
 @part
@@ -80,25 +81,25 @@ def trim(t: Tables, rank: int, keep: int) -> None:
 
 
 @part
-def _from_small(t: Tables, rank: int) -> int:
-    copy = oldest(t, rank, SMALL)
+def _from_small(t: Tables, rank: int, tenant: int) -> int:
+    copy = oldest(t, rank, SMALL, tenant)
     while copy != NONE and at(t.copies, copy, NUM_USES) >= USES_FOR_MAIN:
         _to_main(t, copy, FRESH)
         small, main = t.levels[rank, SIZES], t.levels[rank, SIZES + 1]
         if main * 10 > 9 * (small + main):
-            other = _from_main(t, rank)
+            other = _from_main(t, rank, tenant)
             if other != NONE:
                 return other
-        copy = oldest(t, rank, SMALL)
+        copy = oldest(t, rank, SMALL, tenant)
     return copy
 
 
 @part
-def _from_main(t: Tables, rank: int) -> int:
-    copy = oldest(t, rank, MAIN)
+def _from_main(t: Tables, rank: int, tenant: int) -> int:
+    copy = oldest(t, rank, MAIN, tenant)
     while copy != NONE and at(t.copies, copy, NUM_USES) > 0:
         _to_main(t, copy, at(t.copies, copy, NUM_USES) - 1)
-        copy = oldest(t, rank, MAIN)
+        copy = oldest(t, rank, MAIN, tenant)
     return copy
 
 

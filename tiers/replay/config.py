@@ -11,19 +11,25 @@ MAX_BLOCKS = 20_000_000
 
 @dataclass(frozen=True)
 class ReplayTier:
-    """One tier. With write_selective a block is stored at its hit number `store_after_hits`."""
+    """One tier. With write_selective a block is stored at its hit number `store_after_hits`.
+
+    `tenant_quota` is the largest share of its blocks that one tenant may keep there.
+    """
 
     tier: Tier
     num_blocks: int
     policy: Policy = Policy.LRU
     write_mode: WriteMode = WriteMode.WRITE_BACK
     store_after_hits: int = STORE_AFTER_HITS
+    tenant_quota: float = 1.0
 
     def __post_init__(self) -> None:
         if self.num_blocks < 0:
             raise ValueError(f"The {self.tier} tier has {self.num_blocks:,} blocks; expected 0 or more.")
         if self.store_after_hits < 1:
             raise ValueError(f"store_after_hits is {self.store_after_hits}; expected 1 or more.")
+        if not 0 < self.tenant_quota <= 1:
+            raise ValueError(f"tenant_quota is {self.tenant_quota}; expected more than 0 and at most 1.")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ nothing about files, time or who asks. With the same requests it does the same, 
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -17,7 +18,8 @@ from tiers.audit import audit
 from tiers.books import hollow
 from tiers.books.books import Books
 from tiers.books.compiled import Ints32, Ints64
-from tiers.books.hollow_ways import LOADED, NUM_MOVED, ORPHANED, OUT, STORED
+from tiers.books.hollow_ways import BEYOND, LOADED, NUM_MOVED, ORPHANED, OUT, STORED
+from tiers.books.tenants import MAX_NAME_BYTES, NOBODY
 from tiers.config import CacheConfig, SlabSpec, TierConfig
 from tiers.follower import Nobody
 from tiers.gpu import Gpu
@@ -37,7 +39,7 @@ _BLOCK = SlabSpec(1, "uint8", (1,))  # so that sizes in bytes are sizes in block
 
 
 class Asked(Protocol):
-    """What is read of a request: its prompt's blocks and what each holds, and blocks that its answer fills."""
+    """What is read of a request: its prompt's blocks, what each holds, what its answer fills, and whose it is."""
 
     @property
     def block_ids(self) -> Sequence[Hashable]: ...
@@ -47,6 +49,8 @@ class Asked(Protocol):
     def num_prompt_tokens(self) -> int: ...
     @property
     def output_block_ids(self) -> Sequence[Hashable]: ...
+    @property
+    def tenant(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -78,19 +82,22 @@ class Replayer:
     def serve(self, request: Asked, part: str = "") -> Served:
         """The next request, from start to end; it belongs to a `part` of the traffic in the reuse curve only."""
         keys = chained([*request.block_ids, *request.output_block_ids])
-        return self.serve_keys(keys, request.block_tokens, request.num_prompt_tokens, part)
+        return self.serve_keys(keys, request.block_tokens, request.num_prompt_tokens, part, request.tenant)
 
-    def serve_keys(self, keys: Ints32, block_tokens: Sequence[int], num_prompt_tokens: int, part: str = "") -> Served:
+    def serve_keys(
+        self, keys: Ints32, block_tokens: Sequence[int], num_prompt_tokens: int, part: str = "", tenant: str = NOBODY
+    ) -> Served:
         """The same by keys, as `chained` names are; the first of them, which have `block_tokens`, are asked for."""
         self.reuse.ask(keys, block_tokens, num_prompt_tokens, part)
         num_prompt = len(block_tokens)
         fits = len(keys) <= self.config.tiers[0].num_blocks
         tiers = np.empty(num_prompt, np.int64)
-        num_found = self._served(keys, num_prompt, tiers) if fits else self._found(keys[:num_prompt], tiers)
+        asked = keys[:num_prompt]
+        num_found = self._served(keys, num_prompt, tiers, tenant) if fits else self._found(asked, tiers)
         hits = self._by_tier(tiers[:num_found], block_tokens)
         return Served(num_prompt_tokens, hits, num_prompt_tokens - sum(hits.values()), fits)
 
-    def _served(self, keys: Ints32, num_prompt: int, tiers: Ints64) -> int:
+    def _served(self, keys: Ints32, num_prompt: int, tiers: Ints64, tenant: str) -> int:
         num_blocks, num_levels = len(keys), len(self._levels)
         if not num_blocks:
             return 0
@@ -108,6 +115,7 @@ class Replayer:
             tiers,
             np.empty(num_blocks, np.int64),
             self._moved,
+            self._books.tenants.number(_short(tenant)),
         )
         return num_found
 
@@ -128,7 +136,7 @@ class Replayer:
         tiers = {tier: absent(tier) for tier in TIERS}
         for rank, level in enumerate(self._levels):
             told = self._moved[:, rank].tolist()
-            level.evicted |= {"capacity": told[OUT], "orphaned": told[ORPHANED]}
+            level.evicted |= {"capacity": told[OUT], "orphaned": told[ORPHANED], "quota": told[BEYOND]}
             level.num_stored, level.num_loaded = told[STORED], told[LOADED]
             used = level.num_blocks if rank else self._gpu.slots.num_in_use
             tiers[level.tier] = level.stats(self.config.block_tokens, used)
@@ -187,4 +195,10 @@ def _tier(tier: ReplayTier) -> TierConfig:
         path=Path() if tier.tier is Tier.DISK else None,
         url="unix://" if tier.tier is Tier.REMOTE else None,
         store_after_hits=tier.store_after_hits,
+        tenant_quota=tier.tenant_quota,
     )
+
+
+def _short(tenant: str) -> str:
+    """Traces call tenants what they like."""
+    return tenant if len(tenant.encode()) <= MAX_NAME_BYTES else blake2b(tenant.encode(), digest_size=16).hexdigest()

@@ -12,6 +12,7 @@ from tiers.replay.replayer import Replayer
 class _Request:
     block_ids: Sequence[Hashable]
     output_block_ids: Sequence[Hashable] = ()
+    tenant: str = ""
 
     @property
     def block_tokens(self) -> Sequence[int]:

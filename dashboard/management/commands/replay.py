@@ -43,6 +43,7 @@ class Command(BaseCommand):
         parser.add_argument("--mode", default="write_back", help="One for all slower tiers, or cpu=…,disk=….")
         parser.add_argument("--policy", default="lru", help="One for all tiers, or gpu=…,cpu=….")
         parser.add_argument("--store-after-hits", type=int, default=2, help="For write_selective (default: 2).")
+        parser.add_argument("--tenant-quota", type=float, default=1.0, help="A tenant's largest share (default: 1).")
         parser.add_argument("--name", help="How pages call it (default: the file's name).")
         parser.add_argument("--form", choices=Replay.Form.values, default="auto", help="Of the trace (default: auto).")
         parser.add_argument(
@@ -194,7 +195,7 @@ def _wishes(options: dict[str, Any]) -> list[TierWish]:
     policies = _by_tier(options["policy"], TierSetting.Policy.values, "policy")
     hits = options["store_after_hits"]
     return [
-        TierWish(tier, parse_replay_size(size), policies[tier], modes[tier], hits)
+        TierWish(tier, parse_replay_size(size), policies[tier], modes[tier], hits, options["tenant_quota"])
         for tier, size in options["tiers"].items()
     ]
 

@@ -18,8 +18,12 @@ def path_of(node: Node) -> bytes:
     return node.key[: node.key[-1]]
 
 
+def tenant_of(path: bytes) -> str:
+    return path[:1].hex()
+
+
 class LevelRig:
-    """Blocks are named by paths: b"" is no block, b"a" a root, b"ab" follows it."""
+    """Blocks are named by paths: b"" is no block, b"a" a root, b"ab" follows it. Each root is a tenant's."""
 
     def __init__(self, policy: Policy, capacity: int) -> None:
         self.books = Books(1)
@@ -39,7 +43,9 @@ class LevelRig:
         return None if node is None else self.level.of(node)
 
     def book(self, path: bytes) -> Copy:
-        return self.level.add(self.node(path), Tier.GPU, Tier.GPU)
+        node = self.node(path)
+        self.books.give_to(node.row, tenant_of(path))
+        return self.level.add(node, Tier.GPU, Tier.GPU)
 
     def add(self, path: bytes) -> Copy:
         copy = self.book(path)
@@ -69,6 +75,16 @@ class LevelRig:
         victim = self.level.eviction.victim(key)
         assert victim is not None, "nothing may leave"
         assert self.level.eviction.victim(key) == victim, "asked twice, it names two victims"
+        return self.leave(victim)
+
+    def evict_own(self, tenant: str) -> bytes:
+        number = self.books.tenants.number(tenant)
+        victim = self.level.eviction.victim_of(number)
+        assert victim is not None, "nothing of the tenant's may leave"
+        assert self.level.eviction.victim_of(number) == victim, "asked twice, it names two victims"
+        return self.leave(victim)
+
+    def leave(self, victim: Copy) -> bytes:
         assert not self.followers(victim.node), "a block leaves before one that follows it"
         path = path_of(victim.node)
         self.remove(victim, Exit.EVICTED)

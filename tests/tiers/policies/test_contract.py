@@ -5,12 +5,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from tests.tiers.policies.rig import LevelRig, path_of
+from tests.tiers.policies.rig import LevelRig, path_of, tenant_of
 from tiers import Policy
 from tiers.eviction import Exit
 from tiers.node import Copy
 
 PATHS = st.lists(st.integers(0, 2), min_size=1, max_size=5).map(bytes)
+TENANTS = st.integers(0, 2).map(lambda number: tenant_of(bytes([number])))
 CAPACITY = 12
 
 
@@ -80,6 +81,18 @@ class PolicyMachine(RuleBasedStateMachine):
         while self.rig.level.is_over and self.may_leave:
             assert self.rig.evict() not in self.held
 
+    @rule(share=st.sampled_from([0.1, 0.4, 0.8, 1.0]))
+    def limit_tenants(self, share: float) -> None:
+        self.rig.level.configure({"tenant_quota": share})
+        while surplus := self.rig.level.eviction.surplus():
+            assert self.rig.leave(surplus) not in self.held
+
+    @precondition(lambda self: self.rig.level.tenant_quota < 1)
+    @rule(tenant=TENANTS)
+    def makes_room_for_itself(self, tenant: str) -> None:
+        if any(tenant_of(path) == tenant for path in self.may_leave):
+            assert tenant_of(self.rig.evict_own(tenant)) == tenant
+
     @rule(policy=st.sampled_from(Policy))
     def change_there_and_back(self, policy: Policy) -> None:
         before = self.rig.level.policy
@@ -100,6 +113,15 @@ class PolicyMachine(RuleBasedStateMachine):
         victim = self.rig.level.eviction.victim()
         assert (victim is not None) == bool(self.may_leave)
         assert victim is None or path_of(victim.node) in self.may_leave
+
+    @precondition(lambda self: self.rig.level.tenant_quota < 1)
+    @invariant()
+    def a_tenants_victim_is_one_of_its_blocks_that_may_leave(self) -> None:
+        for tenant in {tenant_of(path) for path in self.rig.resident}:
+            victim = self.rig.level.eviction.victim_of(self.rig.books.tenants.number(tenant))
+            own = {path for path in self.may_leave if tenant_of(path) == tenant}
+            assert (victim is not None) == bool(own)
+            assert victim is None or path_of(victim.node) in own
 
     @invariant()
     def children_come_first(self) -> None:

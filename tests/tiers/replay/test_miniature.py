@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tiers.replay.requests import BLOCK_TOKENS, Request, path, request, requests
-from tests.tiers.replay.test_replayer import tier_lists, tiers_of
-from tiers import Policy, Tier, WriteMode
+from tests.tiers.replay.test_replayer import Drawn, tier_lists, tiers_of
+from tiers import Policy, Tier
 from tiers.replay.config import ReplayConfig, ReplayTier
 from tiers.replay.miniature import hit_shares
 from tiers.replay.names import chained
@@ -25,9 +25,9 @@ def sample_of(asked: Sequence[Request], max_accesses: int = 10_000) -> RequestSa
 
 
 @given(requests, tier_lists)
-def test_where_every_block_is_sampled_it_is_the_replay(
-    asked: list[Request], drawn: list[tuple[int, Policy, WriteMode, int]]
-) -> None:
+def test_where_every_block_is_sampled_it_is_the_replay(asked: list[Request], drawn: list[Drawn]) -> None:
+    """Of tiers without shares: a sample does not say whose blocks they are."""
+    drawn = [(size, policy, mode, hits, 1.0) for size, policy, mode, hits, _ in drawn]
     tiers = tiers_of(drawn, max(len(each.block_ids) + len(each.output_block_ids) for each in asked) or 1)
     replayer = Replayer(ReplayConfig(BLOCK_TOKENS, tiers))
     served = [replayer.serve(each) for each in asked]

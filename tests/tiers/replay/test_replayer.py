@@ -29,18 +29,24 @@ TRACE = Path(__file__).parents[4] / "shared" / "traces" / "mooncake_conversation
 TIERS = (Tier.GPU, Tier.CPU, Tier.DISK)
 
 tier_lists = st.lists(
-    st.tuples(st.integers(0, 9), st.sampled_from(Policy), st.sampled_from(WriteMode), st.integers(1, 3)),
+    st.tuples(
+        *(st.integers(0, 9), st.sampled_from(Policy), st.sampled_from(WriteMode), st.integers(1, 3)),
+        st.sampled_from([0.3, 0.6, 1.0]),
+    ),
     min_size=1,
     max_size=3,
 )
 
 
-def tiers_of(drawn: Sequence[tuple[int, Policy, WriteMode, int]], largest: int) -> tuple[ReplayTier, ...]:
+Drawn = tuple[int, Policy, WriteMode, int, float]
+
+
+def tiers_of(drawn: Sequence[Drawn], largest: int) -> tuple[ReplayTier, ...]:
     """gpu has room for each request."""
     sizes = [largest + drawn[0][0], *(size for size, *_ in drawn[1:])]
     return tuple(
-        ReplayTier(tier, size, policy, mode, hits)
-        for tier, size, (_, policy, mode, hits) in zip(TIERS, sizes, drawn, strict=False)
+        ReplayTier(tier, size, policy, mode, hits, share)
+        for tier, size, (_, policy, mode, hits, share) in zip(TIERS, sizes, drawn, strict=False)
     )
 
 
@@ -56,6 +62,7 @@ class Real:
                 tier.policy,
                 path=folder if tier.tier is Tier.DISK else None,
                 store_after_hits=tier.store_after_hits,
+                tenant_quota=tier.tenant_quota,
             )
             for tier in tiers
         )
@@ -64,7 +71,7 @@ class Real:
 
     def serve(self, asked: Request) -> list[Tier]:
         keys = [key.tobytes() for key in chained([*asked.block_ids, *asked.output_block_ids])]
-        lease = self.cache.acquire(keys[: len(asked.block_ids)], len(keys), {})
+        lease = self.cache.acquire(keys[: len(asked.block_ids)], len(keys), {}, asked.tenant)
         assert lease is not None
         self._settle()
         first = len(lease.hit_tiers)
@@ -88,16 +95,14 @@ def by_tier(hits: Sequence[Tier], tokens: Sequence[int]) -> dict[Tier, int]:
 
 def figures(stats: CacheStats) -> list[object]:
     """What is counted, in blocks, but copies that were given up on their way: here each of them arrives."""
-    names = ("resident_blocks", "loaded_blocks", "evicted_blocks", "missed_blocks")
+    names = ("resident_blocks", "loaded_blocks", "evicted_blocks", "missed_blocks", "refused_blocks")
     return [
         [getattr(tier, name) for name in (*names, "entered_blocks", "left_blocks")] for tier in stats.tiers.values()
     ]
 
 
 @given(requests, tier_lists)
-def test_every_request_gets_what_the_real_tiers_with_bytes_give_it(
-    asked: list[Request], drawn: list[tuple[int, Policy, WriteMode, int]]
-) -> None:
+def test_every_request_gets_what_the_real_tiers_with_bytes_give_it(asked: list[Request], drawn: list[Drawn]) -> None:
     tiers = tiers_of(drawn, max(len(each.block_ids) + len(each.output_block_ids) for each in asked) or 1)
     replayer = Replayer(ReplayConfig(BLOCK_TOKENS, tiers))
     with tempfile.TemporaryDirectory() as folder:
