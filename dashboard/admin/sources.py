@@ -1,11 +1,13 @@
 """Where numbers are read from, and how that goes."""
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -134,7 +136,8 @@ class SourceAdmin(admin.ModelAdmin[Source]):
         return not is_embedded and super().has_delete_permission(request, obj)
 
     def delete_model(self, request: HttpRequest, obj: Source) -> None:
-        remove_source(obj)
+        """After the page's own transaction, which would keep every writer of a total waiting until the last bucket."""
+        transaction.on_commit(partial(remove_source, obj))
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Source]) -> None:
         for source in queryset:

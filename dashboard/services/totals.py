@@ -5,6 +5,7 @@ with a source is taken away again.
 """
 
 from collections.abc import Collection, Iterable
+from datetime import UTC, datetime
 
 from django.db import connection, transaction
 
@@ -12,6 +13,7 @@ from dashboard.models import Bucket, Series, Source, TotalBucket, TotalSeries
 from dashboard.services.rows import fetch_of
 
 _BATCH = 200
+_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 Names = tuple[str, str, str, str]  # metric, model_name, cache_tier, detail
 
 
@@ -41,8 +43,12 @@ def assign(series: Iterable[Series]) -> list[Series]:
 
 
 def remove_source(source: Source) -> None:
-    """With all its series, one after the other, so that no writer waits for long; what is left can be removed again."""
-    Source.objects.filter(pk=source.pk).update(is_enabled=False)
+    """With all its series, one after the other, so that no writer waits for long; what is left can be removed again.
+
+    Not to be called within a transaction. Looks and imports that are under way find their claims gone.
+    """
+    Source.objects.filter(pk=source.pk).update(is_enabled=False, due_at=_LONG_AGO)
+    source.backfills.all().delete()
     for series_id, total_id in source.series.values_list("pk", "total_id"):
         with transaction.atomic():
             Source.objects.select_for_update().filter(pk=source.pk).first()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
@@ -135,6 +136,7 @@ def test_the_embedded_source_has_a_kind_and_an_address_that_nobody_changes(admin
     assert (source.name, source.kind, source.url, source.interval_seconds) == ("ours", "embedded", "", 7)
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("in_bulk", [False, True])
 def test_a_source_that_was_read_can_be_deleted_with_its_series(admin: Client, in_bulk: bool) -> None:
     source = Source.objects.create(name="old", url="http://127.0.0.1:9/metrics")
@@ -146,6 +148,16 @@ def test_a_source_that_was_read_can_be_deleted_with_its_series(admin: Client, in
         admin.post(f"{LIST}{source.pk}/delete/", {"post": "yes"})
     assert not Source.objects.filter(name="old").exists()
     assert not Series.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_source_is_removed_after_the_page_s_own_transaction(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within it every writer of a total would wait until years of buckets are gone."""
+    held: list[bool] = []
+    monkeypatch.setattr("dashboard.admin.sources.remove_source", lambda source: held.append(connection.in_atomic_block))
+    source = Source.objects.create(name="old", url="http://127.0.0.1:9/metrics")
+    admin.post(f"{LIST}{source.pk}/delete/", {"post": "yes"})
+    assert held == [False]
 
 
 def test_the_embedded_source_cannot_be_deleted(admin: Client) -> None:

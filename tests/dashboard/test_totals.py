@@ -5,16 +5,21 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connections, transaction
+from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dashboard.models import Bucket, Series, Source, TotalBucket, TotalSeries
 from dashboard.selectors.period import Period
 from dashboard.selectors.store import Metric, counters_of, series_of, sums, totals_of
+from dashboard.services import totals as services_totals
 from dashboard.services.buckets import Amount, add_amounts
 from dashboard.services.increases import create_series
 from dashboard.services.integrity import check
+from dashboard.services.recording import Look, book_looks, claim
 from dashboard.services.totals import remove_source
+from dashboard.sources.adapter import Key
+from dashboard.sources.reading import Reading
 from tests.dashboard.stores import empty
 from tests.dashboard.told import moment
 
@@ -99,6 +104,31 @@ def test_a_removed_source_takes_its_part_of_the_totals_along_and_nothing_else() 
     remove_source(fleet.sources[0])
     remove_source(fleet.sources[2])
     assert not TotalBucket.objects.exists()
+
+
+def test_a_look_or_an_import_that_is_under_way_writes_nothing_to_a_source_that_is_being_removed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fleet, now = _Fleet(), timezone.now()
+    gone = fleet.sources[1]
+    fleet.add(*(Amount(fleet.series(number, 0), START, 5) for number in (0, 1)))
+    stretch = {"start_at": moment(START), "end_at": now, "cursor_at": moment(START), "claimed_until": now}
+    gone.backfills.create(url="http://prometheus:9090", selector="{}", **stretch)
+    claimed = claim(gone.pk, now)
+    assert claimed is not None
+    counters = {Key(gone.name, "m", "prompt_tokens"): 9}
+    reading = Reading(gone.name, "", now, starts_from_zero=True, computed="told", counters=counters)
+    take_away = services_totals._take_away
+
+    def meanwhile(series_id: int, total_id: int) -> None:
+        take_away(series_id, total_id)
+        assert not gone.backfills.exists()
+        assert book_looks([(claimed, Look(now, 0.1, (reading,)))]) == []
+
+    monkeypatch.setattr(services_totals, "_take_away", meanwhile)
+    remove_source(gone)
+    assert totals(86_400) == naive(86_400)
+    assert sum(totals(86_400).values()) == 5
 
 
 def test_many_writers_at_once_lose_nothing_and_never_wait_for_each_other_for_good() -> None:
