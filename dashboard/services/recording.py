@@ -4,6 +4,7 @@ What one look at a source brings is booked in one transaction, often with what l
 buckets change together, so a crash at any point neither loses nor doubles a token. Knows nothing about retention.
 """
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -30,6 +31,8 @@ from dashboard.sources.http import ScrapeError, fetch_target
 from dashboard.sources.reading import Reading, readings, total_samples
 from dashboard.sources.target import Target
 from dashboard.sources.watched import Fetch, read_watched
+
+_log = logging.getLogger(__name__)
 
 MAX_FETCHES = 16  # at once in a worker's thread: a rack that is gone delays the others by seconds, not by minutes
 # Sources that one message is about. All of them silent takes 3 rounds of http.TOTAL_SECONDS: less than claims.SECONDS.
@@ -82,7 +85,7 @@ def record_many(
     """Scrapes watched sources side by side and books them as they come; which were booked.
 
     Only fetching and reading run in threads: one silent engine costs the others nothing, and the database one writer.
-    What has come while others were booked is booked together.
+    What has come while others were booked is booked together. Raises the first DatabaseError once all had their turn.
     """
     with ThreadPoolExecutor(MAX_FETCHES) as pool:
         looks = {
@@ -90,11 +93,17 @@ def record_many(
             for source in claim_many(source_ids, clock())
         }
         booked: list[int] = []
+        errors: list[DatabaseError] = []
         waited_for = set(looks)
         while waited_for:
             come, waited_for = wait(waited_for, return_when=FIRST_COMPLETED)
-            booked += book_looks([(looks[look], look.result()) for look in come])
-        return booked
+            try:
+                booked += book_looks([(looks[look], look.result()) for look in come])
+            except DatabaseError as error:
+                errors.append(error)
+    if errors:
+        raise errors[0]
+    return booked
 
 
 @dataclass(frozen=True)
@@ -115,6 +124,10 @@ def _look(target: Target, name: str, connection: redis.Redis, fetch_text: Fetch,
         adapted = read_watched(target, connection, fetch_text, clock())
     except (ScrapeError, ExpositionError, redis.RedisError) as error:
         return Look(clock(), time.monotonic() - began, error=str(error) or type(error).__name__)
+    except Exception as error:  # what nobody thought of ends one look, not those of the others
+        _log.exception("The source %s could not be read.", name)
+        told = f"It could not be read ({type(error).__name__}); the worker's log says more."
+        return Look(clock(), time.monotonic() - began, error=told)
     at = clock()
     found = readings(adapted, at=adapted.at or at, prefix=name, is_dated=adapted.at is not None)
     return Look(at, time.monotonic() - began, tuple(found), tuple(_remarks(adapted)), kind=adapted.kind)

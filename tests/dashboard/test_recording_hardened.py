@@ -2,14 +2,16 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 import pytest
+from django.db import DataError
 from django.utils import timezone
 
 from dashboard import valkey
 from dashboard.models import Bucket, Series, Source
+from dashboard.services import recording
 from dashboard.services.integrity import check
 from dashboard.services.recording import MAX_FETCHES, due_source_ids, record, record_many
 from dashboard.sources.http import ScrapeError
@@ -167,6 +169,37 @@ class TestTogether:
         failed = Source.objects.exclude(last_error="").order_by("name")
         assert [source.name for source in failed] == ["e1", "e3"]
         assert Series.objects.filter(metric="prompt_tokens").count() == 3
+
+    def test_what_nobody_thought_of_costs_no_other_its_reading_and_is_told(self) -> None:
+        ids = self.fleet(5)
+
+        def fetch(target: Target) -> str:
+            return vllm(7) if target.url != "http://e1/metrics" else None  # type: ignore[return-value]
+
+        assert len(self.record(ids, fetch)) == 4
+        (odd,) = Source.objects.exclude(last_error="")
+        assert (odd.name, odd.last_error) == ("e1", "It could not be read (TypeError); the worker's log says more.")
+
+    def test_one_that_cannot_be_booked_costs_those_that_come_after_it_nothing(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ids, was_refused = self.fleet(5), threading.Event()
+        book = recording._book_together
+
+        def refuse(seen: Sequence[tuple[Source, recording.Look]]) -> list[int]:
+            if any(source.name == "e1" for source, _ in seen):
+                was_refused.set()
+                raise DataError("bigint out of range")
+            return book(seen)
+
+        def fetch(target: Target) -> str:
+            assert target.url == "http://e1/metrics" or was_refused.wait(10)
+            return vllm(7)
+
+        monkeypatch.setattr(recording, "_book_together", refuse)
+        with pytest.raises(DataError):
+            self.record(ids, fetch)
+        assert Source.objects.exclude(last_ok_at=None).count() == 4
 
     def test_what_was_read_before_is_not_read_again(self) -> None:
         ids = self.fleet(3)
