@@ -35,8 +35,9 @@ def models_page(request: HttpRequest) -> HttpResponse:
 
 def engine_page(request: HttpRequest, name: str) -> HttpResponse:
     """One engine. A replay is none, and is shown by the pages of charts."""
-    facts = engine_facts(name, fleet(), datetime.now(UTC))
-    if facts is None and Replay.objects.filter(source__name=name).exclude(extent={}).exists():
+    is_name = name.isprintable()  # PostgreSQL takes no NUL, not even to look for it
+    facts = engine_facts(name, fleet(), datetime.now(UTC)) if is_name else None
+    if is_name and facts is None and Replay.objects.filter(source__name=name).exclude(extent={}).exists():
         return redirect(f"{reverse('overview')}?{urlencode({'engine': name})}")
     if facts is None:
         return render(request, "no_engine.html", {"name": name[:200]}, status=404)

@@ -101,3 +101,12 @@ def test_the_command_refuses_days_that_are_none(days: str) -> None:
 def test_only_a_line_feed_ends_a_line(odd: str, beside: str, wanted: set[str] | None) -> None:
     told = parse(f'{beside}a{{b="x{odd}y"}} 1\r\na{{b="z"}} 2\r\n', wanted)
     assert [(sample.labels["b"], sample.value) for sample in told.samples] == [(f"x{odd}y", 1.0), ("z", 2.0)]
+
+
+@pytest.mark.usefixtures("store")
+def test_an_engine_s_address_with_what_no_database_takes_is_that_of_none(client: Client) -> None:
+    """PostgreSQL takes no NUL."""
+    ada = User.objects.create_user("ada-of-odd-addresses")
+    client.force_login(ada)
+    assert client.get("/engines/a%00b/").status_code == 404
+    ada.delete()
