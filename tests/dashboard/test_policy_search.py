@@ -79,6 +79,20 @@ def test_a_worker_that_dies_loses_nothing_that_was_stored() -> None:
     assert search.results == whole
 
 
+def test_a_faster_worker_reads_as_many_requests_as_the_one_that_began() -> None:
+    """Differences between what is served on two samples would be differences between samples."""
+    write_trace()
+    search = make()
+    assert take_turn(search.pk, clock=Ticking(step=3.0), seconds=10.0)
+    search.refresh_from_db()
+    begun, known = search.sample, search.results
+    assert known
+    assert 1 < begun["requests"] < len(requests())
+    policy_search._held.clear()
+    assert run(search).sample == begun
+    assert search.results[: len(known)] == known
+
+
 def test_one_at_a_time_is_on_it() -> None:
     search = make()
     PolicySearch.objects.update(claimed_until=NOW + timedelta(seconds=60))
