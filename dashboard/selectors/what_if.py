@@ -1,9 +1,11 @@
 """What was measured of one engine in a period, as far as other tier sizes can be predicted from it. Reads only."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
+from statistics import median
 
 from django.db.models import Max
 
@@ -108,5 +110,18 @@ def _observed_seconds(period: Period, engine: str, model_name: str | None, now: 
     """The steps in which it was looked at, the one that still fills as far as it is."""
     scrapes = series_of((Metric.SCRAPES,), engine=engine, model_name=model_name)
     parts = dict.fromkeys(scrapes.values_list("pk", flat=True), 0)
-    starts = {period.start + slot * period.step_seconds for slot, *_ in grouped(parts, period)}
-    return sum(max(0.0, min(period.step_seconds, now - start)) for start in starts)
+    slots = sorted({slot for slot, *_ in grouped(parts, period)})
+    return covered_seconds([period.start + slot * period.step_seconds for slot in slots], period.step_seconds, now)
+
+
+def covered_seconds(starts: Sequence[float], step_seconds: float, now: float) -> float:
+    """How long these observed steps, oldest first, stand for.
+
+    An engine that is read less often than every step has what it did meanwhile in one of several, and what it did
+    while one reading failed in the next: each step stands for the time up to the next one. Where that is more than
+    twice as long as usual it was not looked at.
+    """
+    gaps = [later - start for start, later in pairwise(starts)]
+    usual = max(step_seconds, median(gaps or [step_seconds]))
+    newest = (min(usual, max(0.0, now - start)) for start in starts[-1:])
+    return sum(gap if gap <= 2 * usual else usual for gap in gaps) + sum(newest)
