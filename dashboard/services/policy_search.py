@@ -75,9 +75,9 @@ def take_turn(search_id: int, *, clock: Clock, seconds: float = TURN_SECONDS) ->
     until = now + timedelta(seconds=_CLAIM_SECONDS)
     if not _free(now).filter(pk=search_id).update(claimed_until=until, state=PolicySearch.State.RUNNING):
         return False
-    search = PolicySearch.objects.get(pk=search_id)
+    turn = _Turn(PolicySearch.objects.get(pk=search_id), clock)
     try:
-        _Turn(search, clock).go_on(seconds)
+        turn.go_on(seconds)
     except _TurnOverError:
         pass
     except (ValueError, OSError) as error:  # of the trace or its file, in a sentence
@@ -85,8 +85,8 @@ def take_turn(search_id: int, *, clock: Clock, seconds: float = TURN_SECONDS) ->
     except Exception:
         _fail(search_id, clock(), _OWN_ERROR)
         raise
-    finally:
-        PolicySearch.objects.filter(pk=search_id).update(claimed_until=_LONG_AGO)
+    finally:  # unless the claim ran out and another worker is on it
+        PolicySearch.objects.filter(pk=search_id, claimed_until=turn.claimed_until).update(claimed_until=_LONG_AGO)
     return True
 
 
@@ -97,11 +97,12 @@ def _fail(search_id: int, now: datetime, sentence: str) -> None:
 
 
 class _TurnOverError(Exception):
-    """The time is over, or the search was removed meanwhile."""
+    """The time is over, or the search is no longer this worker's."""
 
 
 class _Turn:
     def __init__(self, search: PolicySearch, clock: Clock) -> None:
+        self.claimed_until = search.claimed_until
         self._search = search
         self._clock = clock
         self._ends_at = clock()
@@ -152,11 +153,13 @@ class _Turn:
         return known
 
     def _save(self, **told: Any) -> None:
-        """Raises _TurnOverError where it was removed meanwhile."""
+        """Raises _TurnOverError where it was removed, or another worker is on it, since the claim ran out."""
         until = self._clock() + timedelta(seconds=_CLAIM_SECONDS)
-        if not PolicySearch.objects.filter(pk=self._search.pk).update(claimed_until=until, **told):
+        own = PolicySearch.objects.filter(pk=self._search.pk, claimed_until=self.claimed_until)
+        if not own.update(claimed_until=until, **told):
             _held.pop(self._search.pk, None)
             raise _TurnOverError
+        self.claimed_until = until
 
 
 def _same(stored: Sequence[Sequence[str]], setup: Setup) -> bool:

@@ -17,7 +17,7 @@ MAX_SERIES = 5_000  # an engine has about a hundred a model; a label that never 
 MAX_MODEL = 200  # characters that a series has for it
 _MAX_DETAIL = 32
 _MAX_FIRST = 15  # of two labels that share the 48 characters of a series' detail
-# Texts tell floats: beyond this they no longer tell one from the next; and 1,000 engines fit the sum in a 64-bit column.
+# Texts tell floats: beyond this they no longer tell one from the next; and 1,000 engines fit into one 64-bit sum.
 _LARGEST = 2**53
 _WORDS = {
     Metric.TTFT.value: "time to first token",

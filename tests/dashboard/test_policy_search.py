@@ -93,6 +93,22 @@ def test_a_faster_worker_reads_as_many_requests_as_the_one_that_began() -> None:
     assert search.results[: len(known)] == known
 
 
+def test_a_worker_whose_claim_ran_out_writes_nothing_over_that_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_trace()
+    search, others, real = make(), NOW + timedelta(hours=1), policy_search._Turn._sample
+
+    def slow(turn: Any) -> Any:
+        sample = real(turn)
+        PolicySearch.objects.update(claimed_until=others)
+        return sample
+
+    monkeypatch.setattr(policy_search._Turn, "_sample", slow)
+    take_turn(search.pk, clock=ticking())
+    search.refresh_from_db()
+    assert search.claimed_until == others
+    assert not search.results
+
+
 def test_one_at_a_time_is_on_it() -> None:
     search = make()
     PolicySearch.objects.update(claimed_until=NOW + timedelta(seconds=60))

@@ -33,6 +33,7 @@ export function startPolicies(onChange) {
       await again();
     } catch (error) {
       $("#policies-text").textContent = error.message;
+      event.target.hidden = false;
     }
   });
 }
