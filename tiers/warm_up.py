@@ -58,6 +58,7 @@ def _seldom() -> None:
     first = ensure(books, bytes([1] * KEY_BYTES), ROOT, 0)
     copy = level.add(first, Tier.GPU)
     steps.touch_all(*books.tables, first.row)
+    level.eviction.surplus()
     level.eviction.hold(copy)
     assert find(books, first.key) in oldest_first([first])
     first.descendants()
