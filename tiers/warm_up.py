@@ -68,8 +68,9 @@ def _seldom() -> None:
 
 def _copies() -> None:
     """Of slabs in words (those above are of bytes), and of files."""
-    pools = [MemoryPool(SlabSpec(8, "uint8", (8,)), 1) for _ in range(2)]
-    pools[0].load_many([(0, 0)], pools[1])
+    for num_bytes in (8, 64):
+        pools = [MemoryPool(SlabSpec(num_bytes, "uint8", (num_bytes,)), 1) for _ in range(2)]
+        pools[0].load_many([(0, 0)], pools[1])
     read_files([os.devnull], [memoryview(bytearray(8))], memoryview(bytearray(mmap.PAGESIZE)), 8)
 
 

@@ -57,19 +57,20 @@ def test_a_pool_cannot_grow_past_its_reservation() -> None:
         pool.resize(5)
 
 
-@given(st.permutations(range(6)), st.integers(0, 6))
-def test_many_slots_are_copied_each_to_its_own(targets: list[int], num_pairs: int) -> None:
-    small = SlabSpec(48, "uint8", (48,))
+# Bytes, words, and whole lanes that go past the caches.
+@given(st.permutations(range(6)), st.integers(0, 6), st.sampled_from([6, 48, 64, 4096]))
+def test_many_slots_are_copied_each_to_its_own(targets: list[int], num_pairs: int, num_bytes: int) -> None:
+    small = SlabSpec(num_bytes, "uint8", (num_bytes,))
     pool, host, back = MemoryPool(small, 6), MemoryPool(small, 6), MemoryPool(small, 6)
     for slot in range(6):
-        pool.write(slot, bytes([slot + 1]) * 48)
+        pool.write(slot, bytes([slot + 1]) * num_bytes)
     pairs = list(enumerate(targets))[:num_pairs]
     pool.store_many(pairs, host)
     back.load_many([(target, source) for source, target in pairs], host)
     for source, target in pairs:
         assert host.read(target) == back.read(source) == pool.read(source)
     for source, target in list(enumerate(targets))[num_pairs:]:
-        assert host.read(target) == back.read(source) == bytes(48)
+        assert host.read(target) == back.read(source) == bytes(num_bytes)
 
 
 class Device(MemoryPool):
