@@ -103,7 +103,7 @@ def _share(side: Seen, tokens: int | None) -> Cell:
 
 
 def _count(side: Seen, key: str) -> Cell:
-    number = side.totals[key]
+    number = side.totals[key] if side.totals["is_observed"] else None
     return number, _NOT_TOLD if number is None else words.count(number), ""
 
 

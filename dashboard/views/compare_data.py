@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from dashboard.charts.compared import figures, note, rows
+from dashboard.charts.parts import Figure
 from dashboard.charts.replays import compared_figure
 from dashboard.selectors.sides import Seen, Side, seen
 from dashboard.views.answers import json_view
@@ -16,6 +17,7 @@ from dashboard.views.sides import read_sides
 from dashboard.zone import in_words
 
 _ALL = "all engines"
+_SHORT_SECONDS = 2 * 3600
 
 
 @json_view()
@@ -33,7 +35,7 @@ def compare_json(request: HttpRequest) -> dict[str, Any]:
         "rows": rows(pair),
         "note": note(pair),
         "figures": figures(pair, now),
-        "overlay": compared_figure(names, [_over_time(side) for side in pair], "hours into the period"),
+        "overlay": _overlay(names, pair),
         "prompt_tokens": sum(side.totals["prompt_tokens"] for side in pair),
         **state_now(query.engine, now),
     }
@@ -62,8 +64,15 @@ def _query(side: Side) -> dict[str, str | int]:
     return {"start": side.period.start, "end": side.period.end, **chosen}
 
 
-def _over_time(side: Seen) -> dict[str, Any]:
-    """{"hours", "rates"}: the middle of each step from the period's beginning, and its hit rate."""
+def _overlay(names: list[str], pair: tuple[Seen, Seen]) -> Figure:
+    period = pair[0].side.period
+    is_short = period.end - period.start <= _SHORT_SECONDS
+    unit, name = (60, "minutes") if is_short else (3600, "hours")
+    return compared_figure(names, [_over_time(side, unit) for side in pair], f"{name} into the period")
+
+
+def _over_time(side: Seen, unit: int) -> dict[str, Any]:
+    """{"hours", "rates"}: the middle of each step from the period's beginning, in so many seconds, and its hit rate."""
     period = side.side.period
     middles = [start + period.step_seconds / 2 - period.start for start in period.starts]
-    return {"hours": [seconds / 3600 for seconds in middles], "rates": side.rates["total"]}
+    return {"hours": [seconds / unit for seconds in middles], "rates": side.rates["total"]}

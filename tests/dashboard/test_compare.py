@@ -51,6 +51,15 @@ def now() -> float:
     return time.time() // 10 * 10 - 1
 
 
+def test_a_side_that_nobody_looked_at_has_no_numbers_and_short_periods_are_in_minutes(
+    browser: Client, now: float
+) -> None:
+    observed("a/0", now=now, ages=[850], gpu=60, computed=40)
+    answer = told(browser, "range=15m&engine=a/0")
+    assert row(answer, "Prompt tokens") == ("100", "–", "–")
+    assert answer["overlay"]["layout"]["xaxis"]["title"]["text"] == "minutes into the period"
+
+
 def test_two_engines_stand_beside_each_other_with_their_difference_in_points(browser: Client, now: float) -> None:
     observed("a/0", now=now, ages=[850], gpu=60, computed=40)
     observed("b/0", now=now, ages=[850], gpu=20, disk=16, computed=64)
