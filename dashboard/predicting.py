@@ -48,13 +48,16 @@ def of_tenant(told: ReuseCurve, whole: ReuseCurve) -> ReuseCurve:
 class Outcome:
     """`hit` by tier; times are None where nothing tells what they are made of, dollars where no price was typed.
 
-    Dollars are by what they pay for, a month: a tier's memory, or "prefill".
+    Dollars are by what they pay for, a month: a tier's memory, or "prefill"; `million_dollars` are those of a million
+    prompt tokens. `saved_seconds` of prefill were, or would have been, hits in the period.
     """
 
     hit: Shares
     ttft_seconds: float | None
     ttft_p95_seconds: float | None
     dollars: Mapping[str, float]
+    million_dollars: float | None
+    saved_seconds: float | None
 
     @property
     def hit_rate(self) -> float:
@@ -126,17 +129,19 @@ class Predictor:
     def predict(self, sizes: Sizes) -> Outcome:
         """Raises KeyError for a tier without a size."""
         hit = self.hit(sizes)
-        dollars = self.dollars(sizes, computed=1.0 - sum(hit.values()))
-        return Outcome(hit, self.mean_ttft(hit), self.p95_ttft(hit), dollars)
+        return self._outcome(hit, sizes, self.mean_ttft(hit), self.p95_ttft(hit))
 
     @cached_property
     def as_measured(self) -> Outcome:
         """What was counted, with today's sizes."""
         shares = self.as_measured_shares
         p95 = quantile(0.95, _added(self.measured.ttft.values()))
-        return Outcome(
-            shares, self.measured.mean_ttft_seconds, p95, self.dollars(self.today, 1.0 - sum(shares.values()))
-        )
+        return self._outcome(shares, self.today, self.measured.mean_ttft_seconds, p95)
+
+    def _outcome(self, hit: Shares, sizes: Sizes, mean: float | None, p95: float | None) -> Outcome:
+        hit_rate = sum(hit.values())
+        dollars = self.dollars(sizes, computed=1.0 - hit_rate)
+        return Outcome(hit, mean, p95, dollars, self._of_a_million(dollars), self._saved_seconds(hit_rate))
 
     # -- time ----------------------------------------------------------------------------------------------------------
     @cached_property
@@ -239,6 +244,18 @@ class Predictor:
         if self.prices.gpu_hour is not None and (busy := self._prefill_load(computed)) is not None:
             found["prefill"] = busy * HOURS_A_MONTH * self.prices.gpu_hour
         return found
+
+    def _of_a_million(self, dollars: Mapping[str, float]) -> float | None:
+        """What a month costs, by the prompt tokens that come in one."""
+        costs, seconds = self.measured.costs, self.measured.observed_seconds
+        if not (dollars and costs.prompt_tokens and seconds):
+            return None
+        tokens_a_month = costs.prompt_tokens / seconds * HOURS_A_MONTH * 3600
+        return sum(dollars.values()) / tokens_a_month * 1_000_000
+
+    def _saved_seconds(self, hit_rate: float) -> float | None:
+        whole, rest = self.computing(0.0), self.computing(hit_rate)
+        return None if whole is None or rest is None else self.measured.costs.prompt_tokens * (whole - rest)
 
     def _prefill_load(self, computed: float) -> float | None:
         """Seconds of prefill a second, if that share of the period's prompt tokens was computed."""

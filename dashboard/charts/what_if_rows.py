@@ -24,6 +24,7 @@ def outcome_rows(measured: Outcome, at_today: Outcome, chosen: Outcome, *, is_to
         ),
         _row("Mean TTFT", *(words.duration(each.ttft_seconds) for each in (measured, at_today, chosen))),
         _row("TTFT p95, about", *(words.duration(each.ttft_p95_seconds) for each in (measured, at_today, chosen))),
+        _row("Prefill saved", *(words.duration(each.saved_seconds) for each in (measured, at_today, chosen))),
         *_bills(measured, at_today, chosen),
     ]
     changes = ["" if is_today else change for change in _changes(at_today, chosen)]
@@ -41,7 +42,11 @@ def _bills(measured: Outcome, at_today: Outcome, chosen: Outcome) -> list[dict[s
         _row(f"for {_paid(part)}", *(dollars(each.dollars.get(part)) for each in (measured, at_today, chosen)))
         for part in chosen.dollars
     ]
-    return [_row("A month costs", *(dollars(each.bill) for each in (measured, at_today, chosen))), *parts]
+    return [
+        _row("A month costs", *(dollars(each.bill) for each in (measured, at_today, chosen))),
+        _row("1 million prompt tokens", *(dollars(each.million_dollars) for each in (measured, at_today, chosen))),
+        *parts,
+    ]
 
 
 def _paid(part: str) -> str:
@@ -52,8 +57,13 @@ def _changes(before: Outcome, after: Outcome) -> list[str]:
     """One for each row, in their order."""
     points = [_points(before.hit_rate, after.hit_rate)]
     points += [_points(before.hit.get(tier, 0.0), share) for tier, share in after.hit.items()]
-    times = [(before.ttft_seconds, after.ttft_seconds), (before.ttft_p95_seconds, after.ttft_p95_seconds)]
-    bills = [(before.bill, after.bill), *((before.dollars.get(p), d) for p, d in after.dollars.items())]
+    times = [
+        (before.ttft_seconds, after.ttft_seconds),
+        (before.ttft_p95_seconds, after.ttft_p95_seconds),
+        (before.saved_seconds, after.saved_seconds),
+    ]
+    totals = [(before.bill, after.bill), (before.million_dollars, after.million_dollars)]
+    bills = [*totals, *((before.dollars.get(p), d) for p, d in after.dollars.items())]
     return [
         *points,
         *(_signed(old, new, words.duration) for old, new in times),

@@ -125,7 +125,9 @@ def _numbers(outcome: Outcome) -> dict[str, Any]:
         "computed": round(outcome.computed, 5),
         "ttft_seconds": outcome.ttft_seconds,
         "ttft_p95_seconds": outcome.ttft_p95_seconds,
+        "prefill_seconds_saved": outcome.saved_seconds,
         "dollars_a_month": outcome.bill,
+        "dollars_a_million_prompt_tokens": outcome.million_dollars,
     }
 
 

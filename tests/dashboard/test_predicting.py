@@ -97,6 +97,15 @@ def test_a_bill_has_what_is_priced_only() -> None:
     assert predictor().predict(made.today).bill is None
 
 
+def test_a_million_prompt_tokens_cost_their_share_of_the_month_and_what_was_hit_was_saved() -> None:
+    made = predictor(PriceList({"cpu": 2.0}))
+    outcome = made.predict({**made.today, "cpu": 4 * GIB})
+    # 10 tokens a second are 26.28 million a month; 1,000 tokens in the period, 1 ms each, 67.5 % hit.
+    assert outcome.million_dollars == pytest.approx(8.0 / 26.28)
+    assert outcome.saved_seconds == pytest.approx(0.675)
+    assert predictor().predict(made.today).million_dollars is None
+
+
 def test_the_next_gib_says_what_it_brings() -> None:
     made = predictor(PriceList({"gpu": 5.0, "cpu": 2.0, "disk": 0.5}))
     today = made.predict(made.today)
