@@ -245,13 +245,17 @@ class Predictor:
             found["prefill"] = busy * HOURS_A_MONTH * self.prices.gpu_hour
         return found
 
+    @property
+    def _tokens_a_second(self) -> float | None:
+        """Prompt tokens, as they came in the period."""
+        seconds = self.measured.observed_seconds
+        return self.measured.costs.prompt_tokens / seconds if seconds else None
+
     def _of_a_million(self, dollars: Mapping[str, float]) -> float | None:
         """What a month costs, by the prompt tokens that come in one."""
-        costs, seconds = self.measured.costs, self.measured.observed_seconds
-        if not (dollars and costs.prompt_tokens and seconds):
+        if not (dollars and (come := self._tokens_a_second)):
             return None
-        tokens_a_month = costs.prompt_tokens / seconds * HOURS_A_MONTH * 3600
-        return sum(dollars.values()) / tokens_a_month * 1_000_000
+        return sum(dollars.values()) / (come * HOURS_A_MONTH * 3600) * 1_000_000
 
     def _saved_seconds(self, hit_rate: float) -> float | None:
         whole, rest = self.computing(0.0), self.computing(hit_rate)
@@ -259,10 +263,8 @@ class Predictor:
 
     def _prefill_load(self, computed: float) -> float | None:
         """Seconds of prefill a second, if that share of the period's prompt tokens was computed."""
-        seconds, computing = self.measured.observed_seconds, self.computing(1.0 - computed)
-        if computing is None or not seconds:
-            return None
-        return self.measured.costs.prompt_tokens / seconds * computing
+        come, computing = self._tokens_a_second, self.computing(1.0 - computed)
+        return None if come is None or computing is None else come * computing
 
 
 def _added(histograms: Iterable[Histogram]) -> dict[float, int]:

@@ -43,12 +43,12 @@ def unequal(replays: Sequence[Replay]) -> str:
 def compared_figure(
     names: Sequence[str], series: Sequence[dict[str, Any]], axis: str = "hours into the trace"
 ) -> Figure:
-    """`series`: {"hours", "rates"} of each, from its own beginning."""
+    """`series`: {"times", "rates"} of each, from its own beginning."""
     looks = zip(names, series, TENANT_LOOKS, _DASHES, strict=False)
     traces = [
         line(
             name,
-            told["hours"],
+            told["times"],
             [None if r is None else round(r, _DIGITS) for r in told["rates"]],
             look.colour,
             dash=dash,

@@ -46,11 +46,11 @@ def stretch(replay: Replay) -> tuple[int, int] | None:
 
 
 def rates_over_time(replay: Replay, now: float) -> dict[str, Any]:
-    """{"hours", "rates"}: the middle of each step from the replay's beginning, and its hit rate, None where none."""
+    """{"times", "rates"}: the middle of each step in hours from the replay's beginning, its hit rate or None."""
     lies = stretch(replay)
     if lies is None:
-        return {"hours": [], "rates": []}
+        return {"times": [], "rates": []}
     period: Period = between(*lies, now=now)
     series = hit_rate_series(period, engine=replay.name)
     middle = period.step_seconds / 2 - lies[0]
-    return {"hours": [(start + middle) / 3600 for start in series["starts"]], "rates": series["total"]}
+    return {"times": [(start + middle) / 3600 for start in series["starts"]], "rates": series["total"]}

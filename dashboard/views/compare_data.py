@@ -72,7 +72,7 @@ def _overlay(names: list[str], pair: tuple[Seen, Seen]) -> Figure:
 
 
 def _over_time(side: Seen, unit: int) -> dict[str, Any]:
-    """{"hours", "rates"}: the middle of each step from the period's beginning, in so many seconds, and its hit rate."""
+    """{"times", "rates"}: the middle of each step from the period's beginning, in so many seconds, and its hit rate."""
     period = side.side.period
     middles = [start + period.step_seconds / 2 - period.start for start in period.starts]
-    return {"hours": [seconds / unit for seconds in middles], "rates": side.rates["total"]}
+    return {"times": [seconds / unit for seconds in middles], "rates": side.rates["total"]}
