@@ -46,13 +46,19 @@ class Header:
 
 def unpack(data: bytes) -> Header:
     """Raises CorruptError unless these are the whole and unaltered bytes of a header of this version."""
+    position, num_bytes, key, parent_key, layout, payload, tenant = _fields_of(data)
+    return Header(key, parent_key, position, num_bytes, layout, payload, tenant.rstrip(b"\0").decode(errors="ignore"))
+
+
+def _fields_of(data: bytes) -> tuple[int, int, bytes, bytes, bytes, bytes, bytes]:
     padded, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
     if len(data) != HEADER_BYTES or xxhash.xxh3_128_digest(padded) != checksum:
         raise CorruptError("the header is torn or altered")
-    magic, version, position, num_bytes, key, parent_key, layout, payload, tenant = _FIELDS.unpack_from(padded)
+    magic, version, *fields = _FIELDS.unpack_from(padded)
     if (magic, version) != (MAGIC, VERSION):
         raise CorruptError(f"it is not a block of version {VERSION}")
-    return Header(key, parent_key, position, num_bytes, layout, payload, tenant.rstrip(b"\0").decode(errors="ignore"))
+    position, num_bytes, key, parent_key, layout, payload, tenant = fields
+    return position, num_bytes, key, parent_key, layout, payload, tenant
 
 
 def stored_bytes(slab: SlabSpec, compression: Compression = Compression.NONE) -> int:
@@ -97,11 +103,10 @@ class Layout:
         checksum = payload_checksum(payload)
         return Header(key, parent_key, position, self.num_bytes, self.digest, checksum, tenant).pack()
 
-    def verify(self, header_bytes: bytes, key: BlockKey, payload_digest: bytes) -> Header:
+    def verify(self, header_bytes: bytes, key: BlockKey, payload_digest: bytes) -> None:
         """Raises CorruptError unless header and payload are exactly the block `key` of this layout."""
-        header = unpack(header_bytes)
-        if (header.key, header.layout, header.num_bytes) != (key, self.digest, self.num_bytes):
+        _, num_bytes, own_key, _, layout, checksum, _ = _fields_of(header_bytes)
+        if (own_key, layout, num_bytes) != (key, self.digest, self.num_bytes):
             raise CorruptError("it holds another block")
-        if payload_digest != header.checksum:
+        if payload_digest != checksum:
             raise CorruptError("its content is altered")
-        return header

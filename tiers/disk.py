@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from tiers.block_file import MAX_FILES, NOT_OPENED, read_files, write_file
-from tiers.block_format import HEADER_BYTES, Header, Layout, layout_digest, payload_checksum, stored_bytes, unpack
+from tiers.block_format import HEADER_BYTES, Header, Layout, layout_digest, stored_bytes, unpack
 from tiers.books.tenants import NOBODY
 from tiers.config import SlabSpec
 from tiers.errors import CorruptError, GoneError, RefusedError
@@ -113,11 +113,11 @@ class DiskStore:
         codec, ends = self._layout.codec, self._ends.get()
         paths, payloads = [self._name_of(key) for key in keys], [codec.landing(target) for target in targets]
         errors: dict[int, Exception] = {}
-        for index, num_read in enumerate(read_files(paths, payloads, ends, self.file_bytes)):
+        for index, (num_read, digest) in enumerate(read_files(paths, payloads, ends, self.file_bytes)):
             end = ends[index * mmap.PAGESIZE :][:HEADER_BYTES]
             try:
                 self._check(paths[index], num_read)
-                self._layout.verify(bytes(end), keys[index], payload_checksum(payloads[index]))
+                self._layout.verify(bytes(end), keys[index], digest)
             except (CorruptError, GoneError, OSError) as error:
                 errors[index] = error
             else:

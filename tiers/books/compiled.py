@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 # The element types are for the reader: in compiled code they are numba's, not numpy's.
@@ -68,6 +69,11 @@ def part(function: F) -> F:
     """A function that is compiled into those that call it; Python cannot."""
     options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     return cast(F, numba.njit(**options)(function))
+
+
+def emitted(function: Callable[..., Any]) -> Any:
+    """A part in LLVM's own words. It has other arguments for those who call it: not those of the compiler."""
+    return intrinsic(function)
 
 
 # C's int and long, and a pointer.

@@ -3,26 +3,19 @@
 Knows nothing about blocks.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
-from tiers.books.compiled import ADDRESS, LONG
+from tiers.books.compiled import ADDRESS, LONG, emitted
 
 # Bytes of one step of `copy_past_cache`; addresses and lengths are multiples of it.
 LANE_BYTES = 32
 
 
-def _intrinsic(function: Callable[..., Any]) -> Any:
-    """It has other arguments for those who call it: not those of the compiler."""
-    return intrinsic(function)
-
-
-@_intrinsic
+@emitted
 def copy_past_cache(typing: Any, target: Any, source: Any, num_lanes: Any) -> Any:
     """Between addresses, by stores that do not read what they overwrite, as memcpy does it from some MiB on.
 
@@ -42,7 +35,7 @@ def copy_past_cache(typing: Any, target: Any, source: Any, num_lanes: Any) -> An
     return types.void(ADDRESS, ADDRESS, LONG), generate
 
 
-@_intrinsic
+@emitted
 def fence(typing: Any) -> Any:
     """What was stored before is seen by all threads before what is stored after."""
 
