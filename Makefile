@@ -1,6 +1,9 @@
 # The front door: `make run` starts Tierscope, `make test` and `make lint` are what CI runs, `make bench` measures.
 BIN := .venv/bin
 export PYTHONUNBUFFERED := 1
+# Where a machine sets it, each of a test run's 200 Python processes would compile all our modules again (0.3 s of a
+# core), and those that run tests rewrite all their assertions (13 s).
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run test lint bench format clean
 .DEFAULT_GOAL := run
@@ -15,8 +18,7 @@ test:
 ifdef ARGS
 	$(BIN)/python -m pytest $(ARGS)
 else
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --ignore tests/browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile tests/browser
+	$(BIN)/python -m pytest -n 3
 endif
 
 lint:

@@ -14,10 +14,15 @@ from bench._soaking import DEFAULT_SECONDS, EARLY_SHARE, command_line, exactly, 
 from bench._stack_clients import Clients, settle
 from bench._stack_watch import Sample, lasting_keys, samples, watch
 from bench.result import Result, compare
-from tests.e2e.fixtures import SMALL_TIERS
 from tests.e2e.stack import Stack
 
 NUM_CHATS = 6
+# Small tiers, so that a few short requests already overflow from one into the next (a block is 0.7 MiB).
+SMALL_TIERS = {
+    "TIERSCOPE_GPU_BYTES": "64 MiB",
+    "TIERSCOPE_CPU_BYTES": "64 MiB",
+    "TIERSCOPE_DISK_BYTES": "512 MiB",
+}
 # Pools open connections as they are needed, up to the number of threads that ask at once.
 MORE_DESCRIPTORS = 1.5
 

@@ -12,14 +12,17 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import hypothesis
 import pytest
 
-from tests.e2e.fixtures import live_stack, scripted_stack
+from tests.distribution import ByWhatIsShared, longest_first
+from tests.e2e.fixtures import scripted_stack
+from tests.e2e.migrated import copy_migrated
 
-__all__ = ["live_stack", "scripted_stack"]
+__all__ = ["scripted_stack"]
 
 HOME = Path(tempfile.mkdtemp(prefix="tierscope-test-"))
 atexit.register(shutil.rmtree, HOME, ignore_errors=True)
@@ -60,9 +63,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files come first: side by side with others, one that came last would be waited for alone."""
-    long = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in long)
+    longest_first(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByWhatIsShared:
+    return ByWhatIsShared(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -70,7 +76,14 @@ def django_db_modify_db_settings() -> None:
     """A file, as people have: threads wait for their turn to write. In memory a locked table fails at once."""
     from django.db import connections
 
+    copy_migrated(HOME / "tests.sqlite3")
     connections["default"].settings_dict["TEST"]["NAME"] = str(HOME / "tests.sqlite3")
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb() -> bool:
+    """What was copied is used, and goes with the home."""
+    return True
 
 
 @pytest.fixture(scope="session")

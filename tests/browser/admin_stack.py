@@ -11,6 +11,8 @@ from pathlib import Path
 
 import httpx
 
+from tests.e2e import stack
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -39,6 +41,7 @@ class AdminStack:
 
     def prepare(self) -> None:
         """Database, static files and the administrator `admin`."""
+        stack.prepare(self.home)
         self.manage("firstrun")
         self.password = (self.home / "admin-password").read_text().strip()
 

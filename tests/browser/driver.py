@@ -1,26 +1,54 @@
 """What drives the pages: a stack whose store can be filled, and Chromium. For browser tests and bench/overview.py."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.e2e.stack import Stack
+from tests.e2e.stack import ROOT, Stack
 
 CHROMIUM_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 class SeededStack(Stack):
-    """A stack whose store a test fills by one of the functions of tests/browser/seed.py."""
+    """A stack whose store a test fills by one of the functions of tests/browser/seed.py.
+
+    One process fills it for all tests: starting it takes longer than what it does.
+    """
 
     seeded: tuple[str, ...] = ()
+    _seeding: subprocess.Popen[str] | None = None
 
     def seed(self, *names: str) -> None:
         self.seeded = names
-        calls = "; ".join(f"seed.{name}()" for name in names)
-        self.manage("shell", "--no-imports", "-c", f"from tests.browser import seed; {calls}")
+        if self._seeding is None:
+            self._seeding = self._start_seeding()
+        for name in names:
+            print(name, file=self._seeding.stdin, flush=True)
+            said = self._seeding.stdout.readline() if self._seeding.stdout else ""
+            assert said == f"{name}\n", f"{name} was not stored; {self.log('seeding')} says why"
+
+    def stop(self) -> None:
+        if self._seeding is not None:
+            self._seeding.communicate(timeout=20)
+        super().stop()
+
+    def _start_seeding(self) -> subprocess.Popen[str]:
+        argv = [
+            sys.executable,
+            "manage.py",
+            "shell",
+            "--no-imports",
+            "-c",
+            "from tests.browser import seed; seed.serve()",
+        ]
+        with self.log("seeding").open("w") as log:
+            pipe = subprocess.PIPE
+            return subprocess.Popen(argv, cwd=ROOT, env=self.env, stdin=pipe, stdout=pipe, stderr=log, text=True)
 
 
 @contextmanager

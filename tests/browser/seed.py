@@ -1,5 +1,6 @@
 """Run inside the product's own process (`manage.py shell -c`): fills its database with traffic that is known."""
 
+import sys
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -116,3 +117,10 @@ def go_on_with_replays() -> None:
     """As the worker does it."""
     for row in Replay.objects.filter(state="waiting"):
         replays.run(row, replays.Ticking(datetime.now(UTC)))
+
+
+def serve() -> None:
+    """Calls the functions that standard input names, one a line, and says each name once its function is done."""
+    for line in sys.stdin:
+        globals()[line.strip()]()
+        print(line, end="", flush=True)

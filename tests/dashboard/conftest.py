@@ -14,12 +14,20 @@ def plain_static_files(settings: Any) -> None:
     settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": backend}}
 
 
+@pytest.fixture(autouse=True)
+def quick_passwords(settings: Any) -> None:
+    """The real hash is slow on purpose, half a second of a core."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
 @pytest.fixture(scope="session")
 def sqlite_store_url(tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) -> str:
     from tests.dashboard.stores import migrated
+    from tests.e2e.migrated import copy_migrated
 
-    folder: Path = tmp_path_factory.mktemp("store")
-    return migrated(f"sqlite:///{folder / 'store.sqlite3'}", django_db_blocker)
+    file: Path = tmp_path_factory.mktemp("store") / "store.sqlite3"
+    copy_migrated(file)
+    return migrated(f"sqlite:///{file}", django_db_blocker)
 
 
 @pytest.fixture(scope="session")

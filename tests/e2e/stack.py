@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import httpx
 import redis
 
+from tests.e2e.migrated import copy_migrated
 from tests.model_cache import MODEL_CACHE, STATIC_CACHE
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +24,8 @@ T = TypeVar("T")
 class Stack:
     """Processes by their names in the Procfile. `engine_app` replaces the engine worker's Celery application.
 
-    Without it the engine finds its model unpacked from the second stack on, and all find the static files collected.
+    Without it the engine finds its model unpacked from the second stack on, and all find the static files collected and
+    an empty database migrated.
     """
 
     def __init__(
@@ -55,7 +57,7 @@ class Stack:
         if engine_app is None and not (home / "models").exists():
             MODEL_CACHE.mkdir(mode=0o700, exist_ok=True)
             (home / "models").symlink_to(MODEL_CACHE)
-        share_static_files(home)
+        prepare(home)
 
     # -- life --------------------------------------------------------------------------------------------------------
     def start(self, seconds: float = 240) -> None:
@@ -160,8 +162,11 @@ class Stack:
         return ""
 
 
-def share_static_files(home: Path) -> None:
-    """The first start collects them for all, which takes seconds."""
+def prepare(home: Path) -> None:
+    """What takes a first start seconds and is always the same: an empty database, and static files, which the first
+    start of all collects.
+    """
+    copy_migrated(home / "tierscope.sqlite3")
     if not (home / "static").exists():
         STATIC_CACHE.mkdir(mode=0o700, parents=True, exist_ok=True)
         (home / "static").symlink_to(STATIC_CACHE)

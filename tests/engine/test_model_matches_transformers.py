@@ -1,11 +1,10 @@
 """Logits are those of the `transformers` package on the same weights."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from engine import gguf_weights
 from engine.config import ModelConfig, RopeScaling
@@ -14,6 +13,9 @@ from engine.model import LlamaModel
 from engine.weights import fuse
 from tests.engine.factories import empty_kv, one_sequence, tiny_config, tiny_tensors
 from tests.model_cache import MODEL_CACHE
+
+if TYPE_CHECKING:  # importing it takes 4 s, and every process that runs tests reads this file
+    from transformers import LlamaConfig, LlamaForCausalLM
 
 TEXT = "The sea was calm that morning, and 1234 gulls sat on the old pier as if they were waiting for someone. " * 3
 VARIANTS = {
@@ -26,7 +28,9 @@ VARIANTS = {
 }
 
 
-def reference_config(config: ModelConfig) -> LlamaConfig:
+def reference_config(config: ModelConfig) -> "LlamaConfig":
+    from transformers import LlamaConfig
+
     rope: dict[str, Any] = {"rope_type": "default", "rope_theta": config.rope_base}
     if scaling := config.rope_scaling:
         rope |= {
@@ -54,6 +58,8 @@ def reference_config(config: ModelConfig) -> LlamaConfig:
 @pytest.mark.parametrize("name", VARIANTS)
 @torch.inference_mode()
 def test_tiny_models_of_every_shape_match(name: str) -> None:
+    from transformers import LlamaForCausalLM
+
     config = VARIANTS[name]
     tensors = tiny_tensors(config)
     reference = LlamaForCausalLM(reference_config(config)).train(False)
@@ -66,14 +72,18 @@ def test_tiny_models_of_every_shape_match(name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def reference(real_model: LoadedModel) -> LlamaForCausalLM:
+def reference(real_model: LoadedModel) -> "LlamaForCausalLM":
+    from transformers import LlamaForCausalLM
+
     folder: Path = gguf_weights.converted(bundled(), MODEL_CACHE, lambda text, share: None)
     loaded: LlamaForCausalLM = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32)
     return loaded
 
 
 @torch.inference_mode()
-def test_the_real_models_logits_match_within_a_thousandth(real_model: LoadedModel, reference: LlamaForCausalLM) -> None:
+def test_the_real_models_logits_match_within_a_thousandth(
+    real_model: LoadedModel, reference: "LlamaForCausalLM"
+) -> None:
     token_ids = real_model.tokenizer.encode(TEXT)
     model = real_model.model
     kv = empty_kv(model, len(token_ids) // 16 + 1, block_size=16)
@@ -85,7 +95,7 @@ def test_the_real_models_logits_match_within_a_thousandth(real_model: LoadedMode
 
 
 @torch.inference_mode()
-def test_the_real_models_greedy_text_matches(real_model: LoadedModel, reference: LlamaForCausalLM) -> None:
+def test_the_real_models_greedy_text_matches(real_model: LoadedModel, reference: "LlamaForCausalLM") -> None:
     prompt = real_model.tokenizer.encode("Once upon a time, in a small village by the sea,")
     expected = reference.generate(
         torch.tensor([prompt]), max_new_tokens=24, do_sample=False, eos_token_id=None, pad_token_id=0

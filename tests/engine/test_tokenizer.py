@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers import AutoTokenizer
 
 from engine.loader import LoadedModel, bundled
 from engine.tokenizer import StreamDecoder, Tokenizer
@@ -72,6 +71,8 @@ def test_a_file_that_is_no_tokenizer_is_named(tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture(scope="module")
 def reference() -> Any:
+    from transformers import AutoTokenizer  # takes seconds, and every process that runs tests reads this file
+
     path = bundled()
     return AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.e2e.stack import free_port, share_static_files
+from tests.e2e.stack import free_port, prepare
 
 ROOT = Path(__file__).parents[2]
 MAIN = "import sys; from pathlib import Path; from scripts.run import main; sys.exit(main(Path(sys.argv[1])))"
@@ -21,7 +21,7 @@ class Start:
         self.port = free_port()
         procfile = home / "Procfile"
         procfile.write_text(programs)
-        share_static_files(home)
+        prepare(home)
         kept = {name: value for name, value in os.environ.items() if name not in ("REDIS_URL", "DATABASE_URL")}
         environ = kept | {"TIERSCOPE_HOME": str(home), "PORT": str(self.port), "TIERSCOPE_SAMPLE_TRAFFIC": "0"}
         command = ["sh", "-c", shell, "sh", sys.executable, "-c", MAIN, str(procfile)]
@@ -34,7 +34,14 @@ class Start:
         return [each for each in psutil.process_iter() if self._is_ours(each)]
 
     def sleepers(self) -> list[psutil.Process]:
-        return [each for each in self.processes() if each.name() == "sleep"]
+        """By their name first: who waits for them would else read every process's environment all the time."""
+        return [each for each in psutil.process_iter() if self._is_called(each, "sleep") and self._is_ours(each)]
+
+    def _is_called(self, process: psutil.Process, name: str) -> bool:
+        try:
+            return process.name() == name
+        except psutil.Error:
+            return False
 
     def _is_ours(self, process: psutil.Process) -> bool:
         try:
