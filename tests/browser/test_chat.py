@@ -58,7 +58,7 @@ def test_stop_ends_the_request_in_the_engine_and_keeps_what_was_said(visits: Vis
     expect(page.locator("[data-role=assistant] .facts")).to_have_text("Stopped.")
     expect(page.get_by_role("button", name="Send", exact=True)).to_be_visible()
     told = json.loads(visits.stack.valkey().get("ts:engine:local") or "{}")
-    visits.stack.wait_until(lambda: is_idle(visits), f"the engine is idle, not as in {told}", 10)
+    visits.stack.wait_until(lambda: is_idle(visits), f"the engine is idle, not as in {told}", 20)
 
 
 def is_idle(visits: Visits) -> bool:
