@@ -21,7 +21,8 @@ from bench._origins import STEP, Origins
 from bench._postgres import Postgres
 from dashboard import valkey
 from dashboard.batches import batched
-from dashboard.models import Bucket, Series, Source
+from dashboard.models import Resolution, Series, Source
+from dashboard.selectors.runs import runs
 from dashboard.services.recording import MAX_TOGETHER, Look, book_looks, claim_many, due_source_ids, record_many
 from dashboard.sources.detection import read
 from dashboard.sources.reading import readings, total_samples
@@ -76,8 +77,8 @@ def on_its_beat(postgres: Postgres) -> OnItsBeat:
 
 
 def _num_read() -> int:
-    scrapes = Bucket.objects.filter(series__metric=Series.Metric.SCRAPES, resolution=Bucket.Resolution.DAY)
-    return sum(scrapes.values_list("value", flat=True))
+    scrapes = Series.objects.filter(metric=Series.Metric.SCRAPES).values_list("pk", flat=True)
+    return sum(sum(run.values) for run in runs(list(scrapes), Resolution.DAY))
 
 
 def _next_beat() -> float:

@@ -1,31 +1,29 @@
 """Fills a store with a month of a fleet as the recorder and the retention would have left it. Measures nothing.
 
-Rows are reckoned and copied in: through the recorder a month of 500 sources takes hours. `differences` shows on a
+Rows are reckoned and packed: through the recorder a month of 500 sources takes hours. `differences` shows on a
 stretch of two hours that they are what the recorder leaves, to the row.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
 from django.db import connection
 
 from bench._origins import FACTS, STEP, Origins
-from bench._year import fill_totals
-from dashboard.batches import batched
-from dashboard.models import Bucket, Series, Source
+from bench._packed import Row, store
+from dashboard.models import Resolution, Series, Source
+from dashboard.services.chunks import settle
 from dashboard.services.increases import create_series
+from dashboard.services.integrity import buckets_of
 from dashboard.services.recording import Look, book_looks, claim_many
-from dashboard.services.totals import remove_source
+from dashboard.services.removal import remove_source
 from dashboard.sources.detection import read
 from dashboard.sources.reading import readings
 
 DAY = 86_400
 DAYS = 30
-_ENGINES_TOGETHER = 20  # of the rows that are made at once
 _LOOKS = 2 * 3_600 // STEP
-
-Row = tuple[int, int, int, int, int]  # series, resolution, start, value, number of samples
 
 
 def sources_of(num: int, url: str = "http://engines.invalid") -> list[Source]:
@@ -39,17 +37,13 @@ def fill(sources: Sequence[Source], start: int, spans: dict[int, int]) -> int:
     """From `start` on, a scrape every ten seconds; `spans`: resolution → for how long before the end it is kept."""
     series = _series(sources)
     end = start + DAYS * DAY
-    numbered = list(enumerate(sources))
-    num_rows = 0
-    for together in batched(numbered, _ENGINES_TOGETHER):
-        num_rows += _copy(
-            row
-            for number, source in together
-            for resolution, seconds in spans.items()
-            for row in rows_of(number, series[source.pk], start, end, resolution, max(start, end - seconds))
-        )
+    num_rows = store(
+        row
+        for number, source in enumerate(sources)
+        for resolution, seconds in spans.items()
+        for row in rows_of(number, series[source.pk], start, end, resolution, max(start, end - seconds))
+    )
     with connection.cursor() as cursor:
-        fill_totals(cursor)
         cursor.execute("VACUUM ANALYZE")
     return num_rows
 
@@ -83,17 +77,6 @@ def _series(sources: Sequence[Source]) -> dict[int, list[int]]:
     return found
 
 
-def _copy(rows: Iterable[Row]) -> int:
-    num_rows = 0
-    with connection.cursor() as cursor:
-        columns = "series_id, resolution, start_at, value, num_samples"
-        with cursor.cursor.copy(f"COPY dashboard_bucket ({columns}) FROM STDIN") as copy:
-            for some in batched(list(rows), 10_000):
-                copy.write("".join("\t".join(map(str, row)) + "\n" for row in some))
-                num_rows += len(some)
-    return num_rows
-
-
 def differences(start: int) -> int:
     """Rows of two engines that are not what the recorder leaves after reading them as often; of all resolutions."""
     sources = sources_of(2)
@@ -106,13 +89,18 @@ def differences(start: int) -> int:
     reckoned = {
         row
         for number, source in enumerate(sources)
-        for resolution in Bucket.Resolution.values
+        for resolution in Resolution.values
         for row in rows_of(number, series[source.pk], start, start + _LOOKS * STEP, resolution, start)
     }
     # The first look is only what increases are measured from, but it is one.
     scrapes = set(Series.objects.filter(metric="scrapes").values_list("pk", flat=True))
-    columns = ("series_id", "resolution", "start_at", "value", "num_samples")
-    recorded = {tuple(row) for row in Bucket.objects.values_list(*columns)}
+    settle(now=datetime.fromtimestamp(start + DAY, UTC))
+    recorded = {
+        (pk, resolution, at, *sums)
+        for pk in Series.objects.values_list("pk", flat=True)
+        for resolution, buckets in buckets_of([pk]).items()
+        for at, sums in buckets.items()
+    }
     told = {row for row in recorded ^ reckoned if row[0] not in scrapes}
     for source in sources:
         remove_source(source)

@@ -53,9 +53,11 @@ def a_postgres_store() -> Iterator[Postgres]:
 def table_bytes() -> int:
     """Of all buckets with their indexes, after a VACUUM."""
     with connections["default"].cursor() as cursor:
-        cursor.execute("VACUUM dashboard_bucket")
+        for table in _TABLES:
+            cursor.execute(f"VACUUM {table}")
         cursor.execute("SELECT SUM(pg_total_relation_size(t)) FROM unnest(%s::regclass[]) AS t", [_TABLES])
         return int(cursor.fetchone()[0])
 
 
-_TABLES = ["dashboard_bucket", "dashboard_totalbucket", "dashboard_series", "dashboard_totalseries"]
+_OF_BUCKETS = ["dashboard_head", "dashboard_chunk", "dashboard_totalhead", "dashboard_totalchunk"]
+_TABLES = [*_OF_BUCKETS, "dashboard_series", "dashboard_totalseries"]

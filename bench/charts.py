@@ -117,7 +117,7 @@ def bare_sum(period: Any, metrics: str, engine: str = "") -> Callable[[], Any]:
     from django.db import connection
 
     sql = (
-        "SELECT SUM(value) FROM dashboard_bucket WHERE series_id IN "  # noqa: S608 (constants of this file)
+        "SELECT SUM(value) FROM bench_rows WHERE series_id IN "  # noqa: S608 (constants of this file)
         f"(SELECT id FROM dashboard_series WHERE metric IN ({metrics}) AND (engine = %s OR %s = '')) "
         "AND resolution = %s AND start_at >= %s AND start_at < %s"
     )

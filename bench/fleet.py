@@ -61,10 +61,8 @@ def run() -> Iterator[Result]:
 
 def _fill(resolution: int, num_buckets: int) -> int:
     """Buckets up to now, of that resolution, and of days for what is read of whole days."""
-    from django.db import connection
-
-    from bench._year import fill_totals
-    from dashboard.models import Bucket, Series, Source
+    from bench._packed import store
+    from dashboard.models import Series, Source
     from dashboard.services.totals import assign
 
     source = Source.objects.create(name="fleet", kind="vllm")
@@ -80,12 +78,4 @@ def _fill(resolution: int, num_buckets: int) -> int:
         for each, most in {resolution: num_buckets, 86_400: 32}.items()
         for back in range(most)
     ]
-    rows = (
-        Bucket(series=one, resolution=each, start_at=start, value=100, num_samples=1)
-        for one in series
-        for each, start in starts
-    )
-    num_rows = len(Bucket.objects.bulk_create(rows, batch_size=2_000))
-    with connection.cursor() as cursor:
-        fill_totals(cursor)
-    return num_rows
+    return store((one.pk, each, start, 100, 1) for one in series for each, start in starts)

@@ -87,9 +87,8 @@ def _bare_upserts(num_rows: int) -> None:
     from django.db import connection, transaction
 
     sql = (
-        "INSERT INTO dashboard_bucket (series_id, resolution, start_at, value, num_samples) "
-        "VALUES (%s, 86400, 0, 1, 1) "
-        "ON CONFLICT (series_id, resolution, start_at) DO UPDATE SET value = value + 1"
+        "INSERT INTO dashboard_head (series_id, start_at, value, num_samples) VALUES (%s, 0, 1, 1) "
+        "ON CONFLICT (series_id, start_at) DO UPDATE SET value = value + 1"
     )
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.executemany(sql, [(1 + row % 100,) for row in range(num_rows)])

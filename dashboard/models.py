@@ -10,10 +10,11 @@ from django.db import models
 
 from dashboard import tenants
 from dashboard.models_alerts import Alert, AlertNotice, AlertRule, Webhook
+from dashboard.models_buckets import Chunk, Head, Resolution, TotalChunk, TotalHead
 from dashboard.models_replays import Replay
 from dashboard.models_secrets import ApiKey, ReadToken, validate_tenant
 from dashboard.models_sources import Access, Backfill, CacheTier, Discovery, EngineKind, Mapping, MappingRow, Source
-from dashboard.models_totals import TotalBucket, TotalSeries
+from dashboard.models_totals import TotalSeries
 from dashboard.models_whatif import PolicySearch, Prediction, Prices
 from dashboard.tier_modes import MAX_STORE_AFTER_HITS, MIN_TENANT_QUOTA
 
@@ -24,12 +25,12 @@ __all__ = [
     "AlertRule",
     "ApiKey",
     "Backfill",
-    "Bucket",
     "CacheTier",
-    "CounterState",
+    "Chunk",
     "Discovery",
     "EngineKind",
     "EngineRun",
+    "Head",
     "Mapping",
     "MappingRow",
     "PolicySearch",
@@ -38,12 +39,14 @@ __all__ = [
     "ReadToken",
     "Replay",
     "RequestLog",
+    "Resolution",
     "Retention",
     "Series",
     "Source",
     "TierChange",
     "TierSetting",
-    "TotalBucket",
+    "TotalChunk",
+    "TotalHead",
     "TotalSeries",
     "Webhook",
     "validate_tenant",
@@ -137,53 +140,17 @@ class EngineRun(models.Model):
     engine = models.CharField(max_length=130)
     boot_id = models.CharField(max_length=64, blank=True, help_text="Empty where the engine does not tell its runs.")
     read_at = models.DateTimeField(help_text="When the newest recorded reading was taken.")
+    counters = models.BinaryField(
+        default=b"",
+        editable=False,
+        help_text="The last value of each counter: what its next increase is measured from.",
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["source", "engine", "boot_id"], name="one_run")]
 
     def __str__(self) -> str:
         return f"{self.engine} {self.boot_id}".strip()
-
-
-class CounterState(models.Model):
-    """The last value seen of a counter in one run of its engine: what the next increase is measured from."""
-
-    run = models.ForeignKey(EngineRun, on_delete=models.CASCADE, related_name="states", db_index=False)
-    series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="states")
-    value = models.BigIntegerField()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["run", "series"], name="one_state_per_run")]
-
-    def __str__(self) -> str:
-        return f"{self.series} = {self.value}"
-
-
-class Bucket(models.Model):
-    """A series' increase (counter) or sum of readings (gauge; mean = value / num_samples) in one stretch of time.
-
-    Every resolution is written in the transaction that records a scrape (docs/decisions.md), so each is complete at any
-    moment. A counter that did not move has no row: `scrapes` tells "nothing happened" from "nobody looked".
-
-    Its key is its place, and on SQLite the table is nothing but that key's tree (migration 0012): a third of the bytes
-    and a fifth of the time to sum a month. A migration that lets Django remake the table has to say so again.
-    """
-
-    class Resolution(models.IntegerChoices):
-        TEN_SECONDS = 10, "10 s"
-        MINUTE = 60, "1 min"
-        HOUR = 3600, "1 h"
-        DAY = 86400, "1 d"
-
-    pk = models.CompositePrimaryKey("series", "resolution", "start_at")
-    series = models.ForeignKey(Series, on_delete=models.CASCADE, related_name="buckets", db_index=False)
-    resolution = models.PositiveIntegerField(choices=Resolution)
-    start_at = models.BigIntegerField(help_text="Unix seconds, a multiple of the resolution.")
-    value = models.BigIntegerField(default=0)
-    num_samples = models.PositiveIntegerField(default=0)
-
-    def __str__(self) -> str:
-        return f"{self.series} {self.resolution}s @{self.start_at}"
 
 
 class Retention(models.Model):

@@ -23,17 +23,3 @@ class TotalSeries(models.Model):
 
     def __str__(self) -> str:
         return " ".join(filter(None, [self.model_name, self.metric, self.cache_tier, self.detail]))
-
-
-class TotalBucket(models.Model):
-    """As Bucket, and written with it. On SQLite, too, nothing but its key's tree (migration 0025)."""
-
-    pk = models.CompositePrimaryKey("series", "resolution", "start_at")
-    series = models.ForeignKey(TotalSeries, on_delete=models.CASCADE, related_name="buckets", db_index=False)
-    resolution = models.PositiveIntegerField()
-    start_at = models.BigIntegerField(help_text="Unix seconds, a multiple of the resolution.")
-    value = models.BigIntegerField(default=0)
-    num_samples = models.PositiveIntegerField(default=0)
-
-    def __str__(self) -> str:
-        return f"{self.series} {self.resolution}s @{self.start_at}"

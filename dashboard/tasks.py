@@ -16,6 +16,7 @@ from dashboard.batches import batched
 from dashboard.services import (
     alerts,
     backfill,
+    chunks,
     discovery,
     logins,
     policy_search,
@@ -129,6 +130,12 @@ def record_once_more(sender: Any, **kwargs: Any) -> None:
     """`make run` stops engines before this worker: their last increase is booked before the night."""
     if "default" in sender.app.amqp.queues.consume_from:
         recording.record_embedded_now(now=timezone.now(), connection=valkey.client())
+
+
+@shared_task(name="dashboard.tasks.settle", queue="default", expires=30)
+def settle() -> int:
+    """Packs amounts that have been in the head for a while into chunks; of how many series."""
+    return chunks.settle(now=timezone.now())
 
 
 @shared_task(name="dashboard.tasks.expire", queue="default", expires=300)

@@ -22,9 +22,9 @@ from dashboard.forms_sources import SourceForm
 from dashboard.models import Series, Source
 from dashboard.selectors.source_states import describe, state_of
 from dashboard.selectors.tier_states import UNKNOWN
+from dashboard.services.removal import remove_source
 from dashboard.services.source_trial import Trial, try_source
 from dashboard.services.sources import start_over
-from dashboard.services.totals import remove_source
 from dashboard.sources.adapter import HIT_TIERS
 from dashboard.zone import in_words
 

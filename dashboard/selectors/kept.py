@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from dashboard.models import Bucket, Retention
+from dashboard.models import Resolution, Retention
 
 
 def retention() -> Retention:
@@ -13,10 +13,10 @@ def retention() -> Retention:
 def kept_seconds(kept: Retention) -> Mapping[int, int]:
     """Resolution → how long its buckets are kept."""
     return {
-        Bucket.Resolution.TEN_SECONDS: kept.ten_seconds_hours * 3600,
-        Bucket.Resolution.MINUTE: kept.minutes_days * 86400,
-        Bucket.Resolution.HOUR: kept.hours_days * 86400,
-        Bucket.Resolution.DAY: kept.days_years * 366 * 86400,
+        Resolution.TEN_SECONDS: kept.ten_seconds_hours * 3600,
+        Resolution.MINUTE: kept.minutes_days * 86400,
+        Resolution.HOUR: kept.hours_days * 86400,
+        Resolution.DAY: kept.days_years * 366 * 86400,
     }
 
 

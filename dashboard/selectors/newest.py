@@ -6,8 +6,9 @@ One query for all sources that are read at least every few minutes, one more for
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 
-from dashboard.models import Bucket
+from dashboard.models import Resolution
 from dashboard.selectors.lookback import sources_by_lookback
+from dashboard.selectors.runs import newest
 from dashboard.selectors.store import series_of
 
 _NEWEST_SECONDS = 600  # what was read longer ago is not now, unless its source is read more rarely
@@ -40,14 +41,7 @@ def newest_readings(
 
 
 def _newest(series_ids: Collection[int], now: float, seconds: int) -> dict[int, int]:
-    rows = Bucket.objects.filter(
-        series__in=list(series_ids),
-        resolution=Bucket.Resolution.MINUTE,
-        start_at__gt=int(now) - seconds,
-        start_at__lte=int(now),
-        num_samples__gt=0,
-    )
-    told: dict[int, int] = {}
-    for pk, value, num_samples in rows.order_by("start_at").values_list("series_id", "value", "num_samples"):
-        told[pk] = round(value / num_samples)
-    return told
+    minute = int(Resolution.MINUTE)
+    end = (int(now) // minute + 1) * minute
+    start = end - -(-seconds // minute) * minute
+    return {pk: round(mean) for pk, mean in newest(series_ids, minute, start=start, end=end).items()}

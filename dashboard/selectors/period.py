@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
-from dashboard.models import Bucket
+from dashboard.models import Resolution
 from dashboard.selectors.kept import oldest_starts, retention
 
 MAX_STEPS = 180  # a bar every 3 px: a chart is half a wide screen
@@ -57,7 +57,7 @@ class Period:
     @property
     def resolution(self) -> int:
         """The coarsest stored resolution that the step is made of."""
-        return max(each for each in Bucket.Resolution.values if self.step_seconds % each == 0)
+        return max(each for each in Resolution.values if self.step_seconds % each == 0)
 
     @property
     def starts(self) -> list[int]:

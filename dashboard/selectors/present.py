@@ -5,9 +5,9 @@ from typing import Any
 
 from django.db.models import Max
 
-from dashboard.models import Bucket, Replay, Series, Source
+from dashboard.models import Replay, Resolution, Series, Source
+from dashboard.selectors.runs import runs
 from dashboard.selectors.source_states import NOT_READ, describe, state_of
-from dashboard.selectors.spans import buckets_of
 from dashboard.selectors.store import Counters, Metric, counters_of, series_of
 
 
@@ -23,17 +23,14 @@ def engines_and_models() -> dict[str, list[str]]:
 
 
 def has_traffic(engine: str | None = None) -> bool:
-    """Whether any prompt token was ever counted and is still kept; of a replay where that is the engine.
-
-    By the ids of the series: joined to them SQLite scans every bucket, a second and a half in a year's store.
-    """
+    """Whether any prompt token was ever counted and is still kept; of a replay where that is the engine."""
     named = series_of((Metric.PROMPT_TOKENS,), engine=engine, model_name=None) if engine else Series.objects.none()
     return _has_any(counters_of((Metric.PROMPT_TOKENS,), engine=None, model_name=None)) or _has_any(named)
 
 
 def _has_any(series: Counters) -> bool:
-    buckets = buckets_of(series.model)._default_manager.filter(series__in=list(series.values_list("pk", flat=True)))
-    return buckets.filter(resolution=Bucket.Resolution.DAY, value__gt=0).exists()
+    ids = list(series.values_list("pk", flat=True))
+    return any(any(run.values) for run in runs(ids, Resolution.DAY, series.model))
 
 
 def freshness(now: datetime) -> list[dict[str, Any]]:

@@ -8,16 +8,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from django.db import connection
-
-from dashboard.models import Bucket, Series, TotalBucket, TotalSeries
+from dashboard.models import Resolution, Series
 from dashboard.selectors.period import Period
-
-# Written out: of some hundred ids the ORM looks at each one again for each piece, a third of a page's time.
-_SQL = """
-SELECT series_id, SUM(value) FROM {table}
-WHERE series_id IN ({ids}) AND resolution = %s AND start_at >= %s AND start_at < %s GROUP BY series_id
-"""
+from dashboard.selectors.runs import Counted, runs
 
 
 @dataclass(frozen=True)
@@ -31,7 +24,7 @@ class Piece:
 
 def pieces(period: Period) -> list[Piece]:
     """The period cut up; none finer than its own resolution, which is the finest that is still kept for it."""
-    resolutions = sorted((each for each in Bucket.Resolution.values if each >= period.resolution), reverse=True)
+    resolutions = sorted((each for each in Resolution.values if each >= period.resolution), reverse=True)
     return list(_cut(period.start, period.end, resolutions))
 
 
@@ -48,24 +41,10 @@ def _cut(start: int, end: int, resolutions: list[int]) -> Iterator[Piece]:
         yield from _cut(start, end, finer)
 
 
-Counted = type[Series] | type[TotalSeries]
-
-
-def buckets_of(counted: Counted) -> type[Bucket] | type[TotalBucket]:
-    return Bucket if counted is Series else TotalBucket
-
-
 def span_sums(series_ids: Collection[int], period: Period, of: Counted = Series) -> dict[int, int]:
     """Series id, or that of a total → Σ value over the period; series that did not move are left out."""
     found: dict[int, int] = defaultdict(int)
-    if not series_ids:
-        return found
-    query = _SQL.format(
-        ids=", ".join(str(int(series_id)) for series_id in series_ids), table=buckets_of(of)._meta.db_table
-    )
-    with connection.cursor() as cursor:
-        for piece in pieces(period):
-            cursor.execute(query, [piece.resolution, piece.start, piece.end])
-            for series_id, value in cursor.fetchall():
-                found[series_id] += int(value)
+    for piece in pieces(period):
+        for run in runs(series_ids, piece.resolution, of, start=piece.start, end=piece.end):
+            found[run.series_id] += sum(run.values)
     return {series_id: value for series_id, value in found.items() if value}

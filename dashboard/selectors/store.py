@@ -1,35 +1,20 @@
-"""The one way selectors read buckets: filtered by engine and model, one GROUP BY. Knows no chart.
-
-The grouping is written in SQL: joined to (series, part) pairs of integers it takes half the time of the ORM's grouping
-by a joined table's texts (86,400 rows of a month's latencies: 120 ms against 260 ms on the same busy machine), and half
-again where one number stands for part and step (45 ms against 109 ms).
-"""
+"""Series as charts want them: filtered by engine and model, added up by name, in a period's steps. Knows no chart."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from django.db import connection
 from django.db.models import QuerySet
 
 from dashboard.models import CacheTier, Series, Source, TotalSeries
 from dashboard.selectors.period import Period
-from dashboard.selectors.spans import Counted, buckets_of, span_sums
+from dashboard.selectors.runs import Counted, Line, runs
+from dashboard.selectors.spans import span_sums
 
 Metric = Series.Metric
 TIER_ORDER = tuple(CacheTier.values)
 Counters = QuerySet[Series] | QuerySet[TotalSeries]
 Names = tuple[str, ...]
 Sums = dict[Names, dict[int, int]]  # names → step's index in the period → Σ value
-
-# A part is a set of series that add up. SQLite and PostgreSQL both speak this; values that come from outside are bound.
-_SQL = """
-WITH parts(series_id, part) AS (VALUES {pairs})
-SELECT parts.part * %s + (bucket.start_at - %s) / %s AS place, SUM(bucket.value), SUM(bucket.num_samples)
-FROM parts JOIN {table} AS bucket ON bucket.series_id = parts.series_id
-WHERE bucket.resolution = %s AND bucket.start_at >= %s AND bucket.start_at < %s
-GROUP BY 1
-"""
 
 
 def series_of(metrics: Collection[str], *, engine: str | None, model_name: str | None) -> QuerySet[Series]:
@@ -72,18 +57,27 @@ def names_of(series: Counters, *by: str) -> dict[int, Names]:
 
 
 def grouped(parts: Mapping[int, int], period: Period, of: Counted = Series) -> Iterable[tuple[int, int, int, int]]:
-    """(slot, part, Σ value, Σ num_samples) of the period at its resolution; `parts`: id of a series, or of a total
-    where `of` says so → part.
+    """(slot, part, Σ value, Σ num_samples) of the period's steps that have any.
+
+    `parts`: id of a series, or of a total where `of` says so → part, a set of series that add up.
     """
-    if not parts:
-        return []
-    pairs = ", ".join(f"({int(series_id)}, {int(part)})" for series_id, part in parts.items())
-    with connection.cursor() as cursor:
-        num_slots = (period.end - period.start) // period.step_seconds
-        values: list[Any] = [num_slots, period.start, period.step_seconds, period.resolution, period.start, period.end]
-        cursor.execute(_SQL.format(pairs=pairs, table=buckets_of(of)._meta.db_table), values)
-        rows = cursor.fetchall()
-    return [(place % num_slots, place // num_slots, int(value), int(samples)) for place, value, samples in rows]
+    resolution = period.resolution
+    num_buckets = (period.end - period.start) // resolution
+    lines: dict[int, Line] = {}
+    for run in runs(parts, resolution, of, start=period.start, end=period.end):
+        part = parts[run.series_id]
+        if (line := lines.get(part)) is None:
+            line = lines[part] = Line(resolution, period.start, num_buckets)
+        line.add(run)
+    for part, line in sorted(lines.items()):
+        for slot, value, num_samples in _steps(line, period.step_seconds // resolution):
+            yield slot, part, value, num_samples
+
+
+def _steps(line: Line, num_together: int) -> Iterator[tuple[int, int, int]]:
+    for slot, first in enumerate(range(0, len(line.values), num_together)):
+        if num_samples := sum(line.num_samples[first : first + num_together]):
+            yield slot, sum(line.values[first : first + num_together]), num_samples
 
 
 def in_tier_order(tiers: Collection[str]) -> list[str]:

@@ -6,10 +6,10 @@ a replay.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from dashboard.models import Bucket, Replay, TierSetting
+from dashboard.models import Replay, Resolution, TierSetting
 from dashboard.selectors.engines import Fleet, LiveTier
+from dashboard.selectors.runs import newest
 from dashboard.selectors.store import Metric, series_of
 from dashboard.selectors.tier_costs import TIERS
 from dashboard.tier_modes import MODES, Modes, modes_of
@@ -89,11 +89,9 @@ def _ratio(live: LiveTier | None, reading: Mapping[str, float]) -> float | None:
 def capacity_readings(*, engine: str, model_name: str | None = None) -> Readings:
     """By tier and metric, the mean of the newest hour that has any."""
     series = series_of((Metric.CAPACITY_BYTES, Metric.CAPACITY_TOKENS), engine=engine, model_name=model_name)
+    told = {pk: (tier, metric) for pk, tier, metric in series.values_list("pk", "cache_tier", "metric")}
     found: dict[str, dict[str, float]] = {}
-    for pk, tier, metric in series.values_list("pk", "cache_tier", "metric"):
-        newest: Any = (
-            Bucket.objects.filter(series_id=pk, resolution=Bucket.Resolution.HOUR).order_by("-start_at").first()
-        )
-        if newest is not None and newest.num_samples:
-            found.setdefault(tier, {})[metric] = newest.value / newest.num_samples
+    for pk, mean in newest(told, Resolution.HOUR).items():
+        tier, metric = told[pk]
+        found.setdefault(tier, {})[metric] = mean
     return found

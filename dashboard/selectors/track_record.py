@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dashboard.models import Bucket, Prediction, TierChange
+from dashboard.models import Prediction, Resolution, TierChange
 from dashboard.selectors.kept import oldest_starts, retention
 from dashboard.selectors.latency import mean_seconds
 from dashboard.selectors.period import Period
 from dashboard.selectors.store import Metric, series_of, totals_of
 
 MAX_ROWS = 10  # the newest
-_STEPS = tuple(Bucket.Resolution.values)
+_STEPS = tuple(Resolution.values)
 _METRICS = (Metric.PROMPT_TOKENS, Metric.HIT_TOKENS, Metric.TTFT, Metric.TTFT_MICROSECONDS)
 
 

@@ -18,7 +18,8 @@ from django.db.models import F, QuerySet
 from dashboard.models import Backfill, Source
 from dashboard.models_sources import TLS_FIELDS
 from dashboard.selectors.kept import oldest_starts, retention
-from dashboard.services.buckets import Amount, add_sums, sums_by_place
+from dashboard.services import chunks
+from dashboard.services.amounts import Amount
 from dashboard.services.increases import increase, observed_keys, series_ids, with_derived
 from dashboard.services.sources import access_of, check_url, target_of
 from dashboard.sources.adapter import Key, adapt
@@ -159,12 +160,12 @@ def advance(backfill_id: int, *, now: datetime, ask: Ask = ask) -> bool:
         return False
     ids = _series_ids(backfill.source, amounts)
     oldest = oldest_starts(retention(), now.timestamp())
-    sums = sums_by_place([Amount(ids[key], at, value) for key, at, value in amounts], oldest)
+    sums = chunks.sums_of([Amount(ids[key], at, value) for key, at, value in amounts], oldest)
     with transaction.atomic():
         told = {"cursor_at": until, "state": _as_json(states), "num_samples": F("num_samples") + num_samples}
         if not _mine(backfill).update(claimed_until=_LONG_AGO, last_error="", **told):
             return False
-        add_sums(sums)
+        chunks.add(sums)
     return True
 
 

@@ -11,8 +11,10 @@ from datetime import datetime, timedelta
 
 from django.db import connection
 
-from dashboard.models import CounterState, EngineRun, Source
-from dashboard.services.buckets import Amount, Sums, add_sums, sums_by_place
+from dashboard import counters
+from dashboard.models import EngineRun, Source
+from dashboard.services import head
+from dashboard.services.amounts import Amount, Sums
 from dashboard.services.increases import (
     Columns,
     columns_of,
@@ -43,8 +45,6 @@ class _Run:
     stored_at: datetime | None = None
     read_at: datetime | None = None
     states: dict[int, int] = field(default_factory=dict)
-    changed: dict[int, int] = field(default_factory=dict)
-    gone: set[int] = field(default_factory=set)
 
 
 class Ledger:
@@ -74,7 +74,7 @@ class Ledger:
         """Reckons what every reading adds. One that is not newer than what is booked of its run adds nothing."""
         for source, reading in self._reads:
             self._take(source, reading, self._runs[source.pk, reading.engine, reading.boot_id])
-        self._sums = sums_by_place(self._amounts)
+        self._sums = head.sums_of(self._amounts)
 
     def store(self) -> None:
         """Raises ChangedError."""
@@ -82,13 +82,9 @@ class Ledger:
         self._create_runs()
         adapt = connection.ops.adapt_datetimefield_value
         known = [run for run in self._runs.values() if run.stored_at and run.read_at != run.stored_at]
-        execute_rows(_READ_AT, [(run.pk, adapt(run.read_at)) for run in known], ("bigint", "timestamptz"))
-        for run in self._runs.values():
-            if run.gone:
-                CounterState.objects.filter(run=run.pk, series_id__in=run.gone).delete()  # the old name may come back
-        states = [(run.pk or 0, *state) for run in self._runs.values() for state in run.changed.items()]
-        execute_rows(_STATES, sorted(states))
-        add_sums(self._sums)
+        rows = [(run.pk, adapt(run.read_at), counters.pack(run.states)) for run in known]
+        execute_rows(_READ, rows, ("bigint", "timestamptz", "bytea"))
+        head.add(self._sums)
 
     # -- one reading after the other -----------------------------------------------------------------------------------
     def _take(self, source: Source, reading: Reading, run: _Run) -> None:
@@ -115,7 +111,13 @@ class Ledger:
     def _create_runs(self) -> None:
         new = [(name, run) for name, run in self._runs.items() if run.pk is None]
         rows = EngineRun.objects.bulk_create(
-            EngineRun(source_id=source_id, engine=engine, boot_id=boot_id, read_at=run.read_at)
+            EngineRun(
+                source_id=source_id,
+                engine=engine,
+                boot_id=boot_id,
+                read_at=run.read_at,
+                counters=counters.pack(run.states),
+            )
             for (source_id, engine, boot_id), run in new
             if run.read_at is not None
         )
@@ -133,13 +135,8 @@ def _grown(reading: Reading, run: _Run, ids: Mapping[Key, int], series: Mapping[
         key: increase(before.get(ids[key]), value, is_baseline=is_baseline) for key, value in reading.counters.items()
     }
     for old in renamed.values():
-        del run.states[old]
-        run.changed.pop(old, None)
-        run.gone.add(old)
-    changed = {series_id: value for series_id, value in values.items() if run.states.get(series_id) != value}
-    run.states |= changed
-    run.changed |= changed
-    run.gone -= changed.keys()
+        del run.states[old]  # the old name may come back
+    run.states |= values
     return with_derived(reading, grown)
 
 
@@ -177,15 +174,13 @@ def _moment(reading: Reading, previous: datetime | None, interval_seconds: int) 
 def _load_runs(reads: Sequence[Read]) -> dict[RunName, _Run]:
     wanted = {(source.pk, reading.engine, reading.boot_id) for source, reading in reads}
     found = {name: _Run() for name in wanted}
-    by_pk: dict[int, _Run] = {}
     sources, engines = {name[0] for name in wanted}, {name[1] for name in wanted}
     rows = EngineRun.objects.filter(source__in=sources, engine__in=engines)
-    for pk, read_at, source_id, engine, boot_id in rows.values_list("pk", "read_at", "source", "engine", "boot_id"):
+    columns = ("pk", "read_at", "counters", "source", "engine", "boot_id")
+    for pk, read_at, packed, source_id, engine, boot_id in rows.values_list(*columns):
         if (run := found.get((source_id, engine, boot_id))) is not None:
             run.pk, run.stored_at, run.read_at = pk, read_at, read_at
-            by_pk[pk] = run
-    for run_id, series_id, value in fetch_of(_LOAD_STATES, by_pk):
-        by_pk[run_id].states[series_id] = value
+            run.states = counters.unpack(packed)
     return found
 
 
@@ -197,15 +192,11 @@ def _load_series(reads: Sequence[Read]) -> dict[Place, dict[Columns, int]]:
     return found
 
 
-_LOAD_STATES = "SELECT run_id, series_id, value FROM dashboard_counterstate WHERE run_id IN ({ids})"
 _LOAD_SERIES = """
 SELECT id, source_id, engine, model_name, metric, cache_tier, detail FROM dashboard_series WHERE source_id IN ({ids})
 """
-_READ_AT = """
-WITH told(id, read_at) AS ({rows})
-UPDATE dashboard_enginerun SET read_at = told.read_at FROM told WHERE dashboard_enginerun.id = told.id
-"""
-_STATES = """
-INSERT INTO dashboard_counterstate (run_id, series_id, value) {rows}
-ON CONFLICT (run_id, series_id) DO UPDATE SET value = excluded.value
+_READ = """
+WITH told(id, read_at, counters) AS ({rows})
+UPDATE dashboard_enginerun SET read_at = told.read_at, counters = told.counters
+FROM told WHERE dashboard_enginerun.id = told.id
 """

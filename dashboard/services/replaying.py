@@ -22,7 +22,8 @@ from dashboard.charts.words import span
 from dashboard.models import Replay, Source
 from dashboard.replay_booking import Booked
 from dashboard.selectors.kept import oldest_starts, retention
-from dashboard.services.buckets import Amount, add_sums, sums_by_place
+from dashboard.services import chunks
+from dashboard.services.amounts import Amount
 from dashboard.services.increases import series_ids
 from dashboard.services.recording import publish_tick
 from dashboard.services.replays import GOING_ON, LONG_AGO
@@ -171,11 +172,11 @@ class _Turn:
         if run.is_over:
             told |= {"state": Replay.State.DONE, "finished_at": now, "worker": ""}
         ids = self._series({each.key for each in booked})
-        sums = sums_by_place([Amount(ids[each.key], each.at, each.value) for each in booked], _oldest(replay))
+        sums = chunks.sums_of([Amount(ids[each.key], each.at, each.value) for each in booked], _oldest(replay))
         with self._claimed_as_before(), transaction.atomic():
             self._update(**told)
             Source.objects.filter(pk=replay.source_id).update(last_ok_at=now)
-            add_sums(sums)
+            chunks.add(sums)
         replay.num_done, replay.read_until = num_done, read_until
         _tell_pages(replay)
 

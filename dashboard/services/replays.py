@@ -12,8 +12,9 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from dashboard.models import Bucket, CacheTier, Replay, Series, Source, TierSetting
+from dashboard.models import CacheTier, Replay, Series, Source, TierSetting
 from dashboard.replay_sizes import DEFAULT_BYTES_A_TOKEN, ReplaySize
+from dashboard.services.removal import remove_series
 from dashboard.services.source_names import check_name
 from dashboard.tier_modes import MAX_STORE_AFTER_HITS, MIN_TENANT_QUOTA
 from dashboard.trace_folder import TraceFileError, mark_of, trace_path
@@ -116,9 +117,7 @@ def _remove_series(source_id: int) -> None:
     ids = list(Series.objects.filter(source_id=source_id).values_list("pk", flat=True))
     for start in range(0, len(ids), _BATCH):  # in portions, so that no writer waits for long
         with transaction.atomic():
-            part = ids[start : start + _BATCH]
-            Bucket.objects.filter(series__in=part).delete()
-            Series.objects.filter(pk__in=part).delete()
+            remove_series(ids[start : start + _BATCH])
     Source.objects.filter(pk=source_id, kind=Source.Kind.REPLAY).delete()
 
 

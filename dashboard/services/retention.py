@@ -1,7 +1,8 @@
 """Expires what is older than it is kept: buckets by resolution, the request log, states of runs that ended.
 
 Nothing is downsampled here: every coarser resolution was written with the finer one, so an expired bucket's amount is
-still in the coarser ones. Deletes in small batches, each its own transaction, so that no writer waits for long.
+still in the coarser ones. A chunk goes once its last bucket is too old. Deletes in small batches, each its own
+transaction, so that no writer waits for long.
 """
 
 from collections.abc import Mapping
@@ -10,11 +11,13 @@ from datetime import datetime, timedelta
 
 from django.db.models import F, Q, QuerySet
 
-from dashboard.models import EngineRun, RequestLog, Retention, Series, TotalSeries
+from dashboard.batches import batched
+from dashboard.chunks import span_seconds
+from dashboard.models import Chunk, EngineRun, RequestLog, Retention, Series, TotalChunk, TotalSeries
 from dashboard.selectors.kept import oldest_starts, retention
-from dashboard.selectors.spans import buckets_of
 
 BATCH_ROWS = 5_000
+_TOGETHER = 200  # series whose old chunks go at once
 # Runs that ended are published for an hour (valkey.FINAL_TTL_SECONDS): a week later nothing of them can come any more.
 _RUN_LIFE = timedelta(days=7)
 
@@ -23,7 +26,7 @@ _RUN_LIFE = timedelta(days=7)
 class Expired:
     """How many rows went."""
 
-    buckets: int
+    chunks: int
     requests: int
     runs: int
 
@@ -32,22 +35,20 @@ def expire(*, now: datetime) -> Expired:
     """Deletes everything that is older than the retention says. Restartable: a second run goes on."""
     kept = retention()
     return Expired(
-        buckets=_expire_buckets(oldest_starts(kept, now.timestamp())),
+        chunks=_expire_chunks(oldest_starts(kept, now.timestamp())),
         requests=_expire_requests(kept, now),
         runs=_expire_runs(now),
     )
 
 
-def _expire_buckets(oldest: Mapping[int, int]) -> int:
-    """Series by series: the key finds a series' old buckets, no second index has to be kept for this."""
+def _expire_chunks(oldest: Mapping[int, int]) -> int:
+    """Those of which no bucket is kept. Series by series: the key finds its old chunks, no second index is kept."""
     num_deleted = 0
-    for counted in (Series, TotalSeries):
-        buckets = buckets_of(counted)._default_manager
-        for series_id in counted._default_manager.values_list("pk", flat=True):
+    for counted, chunks in ((Series, Chunk), (TotalSeries, TotalChunk)):
+        for ids in batched(list(counted._default_manager.values_list("pk", flat=True)), _TOGETHER):
             for resolution, start_at in oldest.items():
-                old = buckets.filter(series_id=series_id, resolution=resolution, start_at__lt=start_at)
-                while starts := list(old.order_by("start_at").values_list("start_at", flat=True)[:BATCH_ROWS]):
-                    num_deleted += old.filter(start_at__lte=starts[-1]).delete()[0]
+                old = chunks._default_manager.filter(series__in=ids, resolution=resolution)
+                num_deleted += old.filter(start_at__lte=start_at - span_seconds(resolution)).delete()[0]
     return num_deleted
 
 

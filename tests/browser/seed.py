@@ -11,7 +11,8 @@ from dashboard import valkey
 from dashboard.models import (
     Alert,
     AlertRule,
-    Bucket,
+    Chunk,
+    Head,
     Prediction,
     Prices,
     Replay,
@@ -20,7 +21,8 @@ from dashboard.models import (
     Source,
     TierChange,
     TierSetting,
-    TotalBucket,
+    TotalChunk,
+    TotalHead,
     TotalSeries,
 )
 from dashboard.services import tiers
@@ -32,7 +34,8 @@ from tests.dashboard.seeded import SeededEngine, lively, seed_requests
 
 def nothing() -> None:
     """An empty store."""
-    for model in (Bucket, Series, TotalBucket, TotalSeries, RequestLog, TierChange, Source, Prediction, Prices, Alert):
+    buckets = (Head, Chunk, TotalHead, TotalChunk)
+    for model in (*buckets, Series, TotalSeries, RequestLog, TierChange, Source, Prediction, Prices, Alert):
         model.objects.all().delete()
 
 

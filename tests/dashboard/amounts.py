@@ -3,9 +3,12 @@
 from django.db import transaction
 
 from dashboard.models import Series, Source
-from dashboard.services.buckets import Amount, add_amounts
+from dashboard.services import chunks
+from dashboard.services.amounts import Amount
+from dashboard.services.head import add_amounts
 from dashboard.services.increases import create_series
 from tests.dashboard.stores import empty
+from tests.dashboard.told import moment
 
 Fact = tuple[str, str, str]  # metric, cache_tier, detail
 
@@ -26,6 +29,8 @@ class AmountStore:
         series = self.series(fact, engine)
         with transaction.atomic():
             add_amounts([Amount(series.pk, at, value)])
+        if at % 20 < 10:  # as if it was seen a while ago
+            chunks.settle(now=moment(at + 2 * chunks.HEAD_SECONDS))
 
     def tell(self, at: int, facts: dict[Fact, int], engine: str = "a") -> None:
         """Also what is told and did not move."""

@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from dashboard.models import Bucket, Replay, Series
+from dashboard.models import Replay, Series
 from dashboard.replay_sizes import parse_replay_size
 from dashboard.services import replaying
 from dashboard.services.replays import TierWish, Wanted, create
 from dashboard.trace_folder import folder
+from tests.stored import rows
 
 BLOCK_TOKENS = 16
 NUM_REQUESTS = 300
@@ -86,9 +87,7 @@ def forget() -> None:
 
 def buckets(replay: Replay) -> set[BucketRow]:
     """Every bucket with all that is in it."""
-    columns = ("series__metric", "series__cache_tier", "series__detail")
-    rows = Bucket.objects.filter(series__source=replay.source_id)
-    return set(rows.values_list(*columns, "resolution", "start_at", "value", "num_samples"))
+    return {row[3:] for row in rows(source_id=replay.source_id)}
 
 
 def sums(replay: Replay, resolution: int = 86_400) -> Counter[tuple[str, str]]:

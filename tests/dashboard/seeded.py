@@ -10,8 +10,9 @@ from datetime import UTC, datetime
 from django.db import transaction
 from django.utils import timezone
 
-from dashboard.models import Bucket, RequestLog, Series, Source
-from dashboard.services.buckets import add_sums, with_totals
+from dashboard.models import RequestLog, Resolution, Series, Source
+from dashboard.services import chunks
+from dashboard.services.amounts import with_totals
 from dashboard.services.increases import COLUMNS, create_series
 
 MODEL = "SmolLM2-135M-Instruct"
@@ -32,7 +33,7 @@ class SeededEngine:
     amounts: dict[tuple[Key, int, int], list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
 
     def add(self, at: float, metric: str, value: int, *, tier: str = "", detail: str = "") -> None:
-        for resolution in Bucket.Resolution.values:
+        for resolution in Resolution.values:
             cell = self.amounts[(metric, tier, detail), resolution, int(at) // resolution * resolution]
             cell[0] += value
             cell[1] += 1
@@ -105,7 +106,7 @@ class SeededEngine:
         known = Series.objects.filter(source=source, engine=self.engine).values_list("pk", *COLUMNS)
         series = {tuple(columns): pk for pk, *columns in known}
         with transaction.atomic():
-            add_sums(
+            chunks.add(
                 with_totals(
                     {
                         (series[self._columns(key)], resolution, start): (value, num_samples)

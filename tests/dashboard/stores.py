@@ -45,7 +45,7 @@ def migrated(url: str, blocker: Any) -> str:
 def empty() -> None:
     """No source, series, bucket, request or mark is left of an earlier example."""
     with connection.cursor() as cursor:
-        for table in ("bucket", "totalbucket", "counterstate", "enginerun", "series", "totalseries"):
+        for table in ("head", "chunk", "totalhead", "totalchunk", "enginerun", "series", "totalseries"):
             cursor.execute(f"DELETE FROM dashboard_{table}")
     for model in (Source, RequestLog, TierChange, Retention, ApiKey, AlertRule, Webhook):
         model._base_manager.all().delete()

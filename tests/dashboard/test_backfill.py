@@ -14,10 +14,10 @@ from django.core.management.base import CommandError
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.models import Backfill, Bucket, Series, Source
+from dashboard.models import Backfill, Series, Source
 from dashboard.services import backfill as service
+from dashboard.services import chunks
 from dashboard.services.backfill import advance, plan, stop, unfinished_ids
-from dashboard.services.buckets import add_sums
 from dashboard.services.integrity import check
 from dashboard.sources.http import ScrapeError
 from dashboard.sources.prometheus import HistoryError, ask, check_selector
@@ -26,6 +26,7 @@ from dashboard.tasks import backfill_due
 from tests.dashboard.past import END, NUM_STEPS, SELECTOR, START, STEP, TRUTH
 from tests.dashboard.serving import Answer, serving
 from tests.dashboard.told import stored
+from tests.stored import rows
 
 pytestmark = pytest.mark.django_db
 
@@ -65,8 +66,7 @@ class TestRealPrometheus:
     def test_every_step_is_booked_in_its_own_minute(self, past: str) -> None:
         (one,) = plan(wanted(source(), past), now=timezone.now())
         imported(one)
-        minutes = Bucket.objects.filter(resolution=60, series__metric="prompt_tokens").order_by("start_at")
-        starts = list(minutes.values_list("start_at", "value"))
+        starts = [(row.start_at, row.value) for row in rows(resolution=60, metric="prompt_tokens")]
         assert len(starts) == NUM_STEPS - 1
         assert {value for _, value in starts} == {100}
         assert starts[0][0] == START
@@ -83,7 +83,7 @@ class TestRealPrometheus:
 
     def test_a_crash_at_any_point_neither_loses_nor_doubles(self, past: str, monkeypatch: pytest.MonkeyPatch) -> None:
         (one,) = plan(wanted(source(), past), now=timezone.now())
-        real, turn = add_sums, 0
+        real, turn = chunks.add, 0
 
         def sometimes(*args: object) -> None:
             nonlocal turn
@@ -92,7 +92,7 @@ class TestRealPrometheus:
             if turn % 2:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr(service, "add_sums", sometimes)
+        monkeypatch.setattr(chunks, "add", sometimes)
         now = timezone.now()
         for _ in range(20):
             now += timedelta(seconds=service.CLAIM_SECONDS + 1)

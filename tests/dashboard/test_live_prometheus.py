@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard import valkey as names
-from dashboard.models import Bucket, Discovery, Series, Source
+from dashboard.models import Discovery, Series, Source
 from dashboard.selectors.source_states import state_of
 from dashboard.services.backfill import advance, plan
 from dashboard.services.discovery import Changed, refresh
@@ -37,6 +37,7 @@ from tests.dashboard.past import END, RESET_AT, SELECTOR, START, STEP, TRUTH
 from tests.dashboard.serving import Answer, serving
 from tests.dashboard.told import moment, stored
 from tests.e2e.prometheus import Prometheus
+from tests.stored import rows
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("valkey")]
 
@@ -58,8 +59,7 @@ def look(of: Source, now: datetime) -> Source:
 
 def scrapes() -> list[int]:
     """When it was seen, of the finest resolution."""
-    rows = Bucket.objects.filter(series__metric="scrapes", resolution=10).order_by("start_at")
-    return [start for start, value in rows.values_list("start_at", "value") for _ in range(value)]
+    return [row.start_at for row in rows(metric="scrapes", resolution=10) for _ in range(row.value)]
 
 
 @needs_prometheus
@@ -295,10 +295,10 @@ def until(is_so: Callable[[], bool], seconds: float = 30) -> None:
 def sums(of: Source) -> Counter[tuple[str, str, str]]:
     """Of every counter, histograms too; not how often it was looked at, and no gauges."""
     gauges = ("scrapes", "capacity_tokens", "capacity_bytes", "resident_tokens", "used_bytes", "up")
-    rows = Bucket.objects.filter(resolution=86400, series__source=of).exclude(series__metric__in=gauges)
     found: Counter[tuple[str, str, str]] = Counter()
-    for *series, value in rows.values_list("series__metric", "series__cache_tier", "series__detail", "value"):
-        found[tuple(series)] += value  # type: ignore[index]
+    for row in rows(resolution=86400, source_id=of.pk):
+        if row.metric not in gauges:
+            found[row.metric, row.cache_tier, row.detail] += row.value
     return +found
 
 

@@ -15,10 +15,11 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard import valkey as valkey_module
-from dashboard.models import Bucket, Mapping, MappingRow, Series, Source
+from dashboard.models import Mapping, MappingRow, Series, Source
 from dashboard.services.recording import record
 from dashboard.services.sources import add_source, target_of
 from tests.dashboard.told import moment, stored
+from tests.stored import rows as stored_rows
 
 pytestmark = pytest.mark.django_db
 
@@ -211,7 +212,7 @@ def test_a_mapping_that_changed_starts_its_sources_over(admin: Client) -> None:
     admin.post(f"{PAGE}{mapping.pk}/change/", typed(rows) | {"rows-INITIAL_FORMS": "4"})
     assert mapping.rows.filter(name="acme_other_tokens").exists()
     scrape(source, START + 10, TEXT + 'acme_other_tokens{node="n1",model="m",where="hbm"} 900\n')
-    assert not Bucket.objects.filter(series__metric="hit_tokens").exists()
+    assert not stored_rows(metric="hit_tokens")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
-"""A store from before buckets were kept by their place is taken over with all it holds."""
+"""A store from before buckets were packed, or kept by their place, is taken over with all it holds."""
 
+import random
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,14 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 
-from dashboard.models import Bucket, Source, TotalBucket
-from dashboard.services.buckets import Amount, add_amounts
-from dashboard.services.totals import remove_source
+from dashboard import counters
+from dashboard.models import Chunk, EngineRun, Head, Resolution, Source, TotalChunk, TotalHead
+from dashboard.services.amounts import Amount
+from dashboard.services.head import add_amounts
+from dashboard.services.removal import remove_source
 from tests.dashboard.stores import sqlite_settings, used_as_default
+from tests.dashboard.told import moment
+from tests.stored import rows, total_rows
 
 AT = 1_800_000_000
 
@@ -21,10 +27,11 @@ AT = 1_800_000_000
 def no_tables_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'old.sqlite3'}"
+    name = f"old_{request.function.__name__[:40]}"
     server: str = request.getfixturevalue("postgres_url")
     with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute("CREATE DATABASE old_buckets")
-    return server.replace("/postgres?", "/old_buckets?")
+        admin.execute(f"CREATE DATABASE {name}")
+    return server.replace("/postgres?", f"/{name}?")
 
 
 def test_buckets_of_an_older_version_are_kept_and_go_on_adding_up(no_tables_url: str, django_db_blocker: Any) -> None:
@@ -45,17 +52,47 @@ def test_buckets_of_an_older_version_are_kept_and_go_on_adding_up(no_tables_url:
         call_command("migrate", verbosity=0)
         with transaction.atomic():
             add_amounts([Amount(1, AT, 5)])
-        told = dict(Bucket.objects.filter(series=1).values_list("resolution", "value"))
+        told = {row.resolution: row.value for row in rows(engine="local", metric="prompt_tokens")}
         assert told == {10: 12, 60: 12, 3600: 5, 86400: 5}
-        totals = dict(TotalBucket.objects.values_list("resolution", "value"))
+        totals = {row.resolution: row.value for row in total_rows()}
         assert totals == {10: 19, 60: 19, 3600: 5, 86400: 5}
         remove_source(Source.objects.get())
-        assert not Bucket.objects.exists()
-        assert not TotalBucket.objects.exists()
+        assert not any(left.objects.exists() for left in (Head, Chunk, TotalHead, TotalChunk))
+
+
+def test_packing_loses_no_bucket_and_no_counters_last_value(no_tables_url: str, django_db_blocker: Any) -> None:
+    with used_as_default(no_tables_url, django_db_blocker, **sqlite_settings(no_tables_url)):
+        call_command("migrate", "dashboard", "0027", verbosity=0)
+        old = MigrationExecutor(connection).loader.project_state(("dashboard", "0027_tenant_quota")).apps
+        model = partial(old.get_model, "dashboard")
+        source = model("Source").objects.create(name="old", kind="embedded")
+        total = model("TotalSeries").objects.create(model_name="m", metric="prompt_tokens")
+        series = model("Series").objects.create(
+            source=source, engine="e", model_name="m", metric="prompt_tokens", total=total
+        )
+        run = model("EngineRun").objects.create(source=source, engine="e", boot_id="b", read_at=moment(AT))
+        model("CounterState").objects.create(run=run, series=series, value=2**53)
+        rng = random.Random(5)
+        told = {
+            (resolution, AT // resolution * resolution + step * resolution): (rng.randint(-9, 2**40), rng.randint(1, 9))
+            for resolution in Resolution.values
+            for step in rng.sample(range(1_000), 60)
+        }
+        with connection.cursor() as cursor:
+            for table, pk in (("bucket", series.pk), ("totalbucket", total.pk)):
+                cursor.executemany(
+                    f"INSERT INTO dashboard_{table} (series_id, resolution, start_at, value, num_samples)"
+                    " VALUES (%s, %s, %s, %s, %s)",
+                    [(pk, *place, *sums) for place, sums in told.items()],
+                )
+        call_command("migrate", verbosity=0)
+        for found in (rows(), total_rows()):
+            assert {(row.resolution, row.start_at): (row.value, row.num_samples) for row in found} == told
+        assert counters.unpack(EngineRun.objects.get().counters) == {series.pk: 2**53}
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("table", ["dashboard_bucket", "dashboard_totalbucket"])
+@pytest.mark.parametrize("table", ["dashboard_head", "dashboard_totalhead"])
 def test_on_sqlite_the_table_is_only_its_keys_tree(table: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT sql FROM sqlite_master WHERE tbl_name = %s", [table])

@@ -11,12 +11,13 @@ from prometheus_client.core import CounterMetricFamily
 
 from dashboard import valkey as names
 from dashboard.metrics import as_one
-from dashboard.models import Bucket, EngineRun, Series, Source
+from dashboard.models import EngineRun, Series, Source
 from dashboard.services.recording import record
 from dashboard.services.tiers import ensure_settings
 from dashboard.sources.detection import read
 from dashboard.sources.discovery import Found, source_name
 from dashboard.sources.reading import engine_name
+from tests.stored import rows
 
 pytestmark = [pytest.mark.usefixtures("valkey"), pytest.mark.django_db]
 
@@ -35,8 +36,7 @@ def _read(source: Source, text: str, after_seconds: int = 0) -> None:
 
 
 def _prompt_tokens(engine: str) -> int:
-    found = Bucket.objects.filter(series__engine=engine, series__metric="prompt_tokens", resolution=86400)
-    return sum(found.values_list("value", flat=True))
+    return sum(row.value for row in rows(engine=engine, metric="prompt_tokens", resolution=86400))
 
 
 @pytest.mark.parametrize("name", ["local", "east"])
@@ -92,8 +92,7 @@ def test_names_that_differ_behind_the_cut_are_two(label: str) -> None:
     one, other = (f'{label}="{"e" * 250}{number}"' for number in (1, 2))
     _read(source, _text(100, one) + _text(1000, other))
     _read(source, _text(110, one) + _text(1007, other), after_seconds=20)
-    sums = Bucket.objects.filter(series__metric="prompt_tokens", resolution=86400).values_list("value", flat=True)
-    assert sorted(sums) == [7, 10]
+    assert sorted(row.value for row in rows(metric="prompt_tokens", resolution=86400)) == [7, 10]
     assert all(len(series.engine) <= 130 and len(series.model_name) <= 200 for series in Series.objects.all())
 
 

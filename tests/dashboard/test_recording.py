@@ -8,12 +8,13 @@ import pytest
 from django.db import connection, connections
 
 from dashboard import valkey
-from dashboard.models import Bucket, EngineRun, Series, Source
+from dashboard.models import EngineRun, Resolution, Series, Source
 from dashboard.services.integrity import check
 from dashboard.services.recording import claim, due_source_ids, next_due, publish_tick, record
 from dashboard.services.sources import ensure_embedded, start_over
 from dashboard.sources.http import ScrapeError
 from tests.dashboard.told import Engine, moment, stored, telling
+from tests.stored import rows
 
 pytestmark = pytest.mark.usefixtures("valkey", "store")
 
@@ -44,7 +45,7 @@ def test_every_resolution_holds_what_an_embedded_engine_counted_since_its_start(
     engine.serve({"cpu": 32}, computed=7)
     engine.publish(START + 10)
     assert record_at(source, START + 10)
-    assert all(stored(resolution) == +engine.truth for resolution in Bucket.Resolution.values)
+    assert all(stored(resolution) == +engine.truth for resolution in Resolution.values)
     check(now=moment(START + 3600))
 
 
@@ -55,8 +56,7 @@ def test_a_reading_that_did_not_change_adds_nothing_but_the_observation() -> Non
         engine.publish(START + second)
         record_at(source, START + second)
     assert stored(10) == +engine.truth
-    observed = Bucket.objects.filter(series__metric=Series.Metric.SCRAPES, resolution=86400)
-    assert sum(observed.values_list("value", flat=True)) == 3
+    assert sum(row.value for row in rows(metric="scrapes", resolution=86400)) == 3
 
 
 def test_the_same_snapshot_read_twice_counts_once() -> None:
@@ -200,7 +200,7 @@ def test_a_crash_at_any_statement_neither_loses_nor_doubles() -> None:
     engine.publish(second + 5)
     record_at(source, second + 5)
     assert crashes > 10
-    assert all(stored(resolution) == +engine.truth for resolution in Bucket.Resolution.values)
+    assert all(stored(resolution) == +engine.truth for resolution in Resolution.values)
     check(now=moment(START + 3600))
 
 
@@ -250,7 +250,7 @@ def test_a_snapshot_from_the_future_is_booked_now() -> None:
     engine.serve({"gpu": 16}, computed=4)
     engine.publish(START + 100_000)
     record_at(source, START)
-    assert Bucket.objects.filter(resolution=10, start_at__gt=START).count() == 0
+    assert not [row for row in rows(resolution=10) if row.start_at > START]
 
 
 def test_a_negative_or_missing_number_is_no_restart() -> None:
@@ -275,8 +275,8 @@ def test_scrapes_that_come_a_little_late_leave_no_bucket_empty() -> None:
         engine.serve({"gpu": 16}, computed=4)
         engine.publish(at)
         record_at(source, at)
-    starts = set(Bucket.objects.filter(series__metric="scrapes", resolution=10).values_list("start_at", "value"))
-    assert {value for start, value in starts if START <= start < START + 50} == {2}
+    told = rows(metric="scrapes", resolution=10)
+    assert {row.value for row in told if START <= row.start_at < START + 50} == {2}
 
 
 def test_open_pages_are_told_after_a_recording() -> None:

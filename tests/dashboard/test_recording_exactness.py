@@ -9,13 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dashboard import valkey
-from dashboard.models import Bucket, Series, Source
+from dashboard.models import Resolution, Series, Source
 from dashboard.services.integrity import check
 from dashboard.services.recording import record
 from dashboard.services.retention import expire
 from dashboard.services.sources import ensure_embedded
 from tests.dashboard.stores import empty
 from tests.dashboard.told import TIERS, Engine, moment, stored, telling
+from tests.stored import rows
 
 pytestmark = pytest.mark.usefixtures("valkey", "store")
 
@@ -121,13 +122,12 @@ def test_prompt_is_hits_plus_computed_in_every_bucket(story: list[tuple[Any, ...
         world.do(event)
     world.record()
     sides: dict[tuple[int, int], list[int]] = {}
-    rows = Bucket.objects.values_list("resolution", "start_at", "series__metric", "value")
-    for resolution, start_at, metric, value in rows:
-        side = sides.setdefault((resolution, start_at), [0, 0])
-        if metric == Series.Metric.PROMPT_TOKENS:
-            side[0] += value
-        elif metric in (Series.Metric.HIT_TOKENS, Series.Metric.COMPUTED_TOKENS):
-            side[1] += value
+    for row in rows():
+        side = sides.setdefault((row.resolution, row.start_at), [0, 0])
+        if row.metric == Series.Metric.PROMPT_TOKENS:
+            side[0] += row.value
+        elif row.metric in (Series.Metric.HIT_TOKENS, Series.Metric.COMPUTED_TOKENS):
+            side[1] += row.value
     assert all(prompt == parts for prompt, parts in sides.values())
 
 
@@ -146,7 +146,7 @@ def test_a_watched_counters_increase_is_what_promql_calls_it(values: list[tuple[
             expected["prompt"] += prompt - previous[0] if prompt >= previous[0] else prompt
             expected["gpu"] += hits - previous[1] if hits >= previous[1] else hits
         previous = (prompt, hits)
-    for resolution in Bucket.Resolution.values:
+    for resolution in Resolution.values:
         sums = stored(resolution)
         assert (sums["prompt_tokens", ""], sums["hit_tokens", "gpu"]) == (expected["prompt"], expected["gpu"])
     check(now=moment(now))

@@ -10,13 +10,14 @@ from django.db import DataError
 from django.utils import timezone
 
 from dashboard import valkey
-from dashboard.models import Bucket, Series, Source
+from dashboard.models import Series, Source
 from dashboard.services import recording
 from dashboard.services.integrity import check
 from dashboard.services.recording import MAX_FETCHES, due_source_ids, record, record_many
 from dashboard.sources.http import ScrapeError
 from dashboard.sources.target import Target
 from tests.dashboard.told import Engine, moment, stored
+from tests.stored import rows
 
 pytestmark = pytest.mark.usefixtures("valkey", "db")
 
@@ -45,7 +46,7 @@ class TestClocks:
         scrape(source, START - 3600, vllm(130))
         scrape(source, START - 3590, vllm(150))
         assert stored(10)["prompt_tokens", ""] == 50
-        assert not Bucket.objects.filter(resolution=10, start_at__gte=START).exclude(series__metric="scrapes").exists()
+        assert {row.metric for row in rows(resolution=10) if row.start_at >= START} <= {"scrapes"}
 
     def test_a_clock_that_jumps_ahead_leaves_a_gap_and_books_the_increase_once(self) -> None:
         source = watched()
@@ -73,11 +74,8 @@ class TestCounters:
         scrape(source, START + 10, vllm(1_000_050, "new-name"))
         scrape(source, START + 20, vllm(1_000_060, "old-name"))
         assert stored(10)["prompt_tokens", ""] == 60
-        told = Bucket.objects.filter(resolution=10, series__metric="prompt_tokens")
-        assert list(told.order_by("start_at").values_list("series__model_name", "value")) == [
-            ("new-name", 50),
-            ("old-name", 10),
-        ]
+        told = rows(resolution=10, metric="prompt_tokens")
+        assert [(row.model_name, row.value) for row in told] == [("new-name", 50), ("old-name", 10)]
 
     def test_a_second_model_that_appears_is_counted_from_zero(self) -> None:
         source = watched()

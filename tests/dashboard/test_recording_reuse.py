@@ -10,7 +10,7 @@ import pytest
 from dashboard import engine_host
 from dashboard.engine_host import EngineHost, load_host
 from dashboard.jobs import Job
-from dashboard.models import Bucket, Series
+from dashboard.models import Resolution
 from dashboard.selectors import reuse
 from dashboard.selectors.period import Period
 from dashboard.selectors.reuse import ReuseCurve, reuse_curve, tenant_curve, tenants_with_curves
@@ -20,6 +20,7 @@ from tests.dashboard.test_recording_tier_costs import publish, record_at, text_o
 from tests.dashboard.told import moment
 from tests.engine.factories import tiny_model
 from tests.engine.harness import BLOCK_SIZE, Rig, make_rig
+from tests.stored import rows
 from tiers.whatif.shards_buckets import COARSE_TOKENS
 
 pytestmark = pytest.mark.usefixtures("valkey", "store")
@@ -48,9 +49,9 @@ def test_a_period_has_the_curve_that_the_engine_counted() -> None:
     assert found == told(rig)
     assert found.bounds[:3] == (8, 10, 11)
     assert 0 < found.never_tokens < found.total_tokens == rig.engine.snapshot().counters.prompt_tokens
-    for resolution in Bucket.Resolution.values:
-        rows = Bucket.objects.filter(resolution=resolution, series__metric=Series.Metric.REUSE_TOKENS)
-        assert sum(rows.values_list("value", flat=True)) == found.total_tokens
+    for resolution in Resolution.values:
+        stored = rows(resolution=resolution, metric="reuse_tokens")
+        assert sum(row.value for row in stored) == found.total_tokens
     check(now=moment(START + 3600))
     rig.close()
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from dashboard import valkey
 from dashboard.engine_metrics import EngineCollector, Exposition
-from dashboard.models import Bucket, Source
+from dashboard.models import Source
 from dashboard.selectors.period import last
 from dashboard.selectors.residency import residency_series
 from dashboard.selectors.tokens import token_series
@@ -22,6 +22,7 @@ from dashboard.sources.tables.tierscope import TIERSCOPE
 from dashboard.tasks import expire, record_due, record_source
 from tests.dashboard.told import Engine, moment, stored
 from tests.engine.harness import BLOCK_SIZE, Rig, make_rig
+from tests.stored import rows
 
 pytestmark = [pytest.mark.usefixtures("valkey"), pytest.mark.django_db]
 
@@ -104,5 +105,5 @@ def test_what_a_real_engine_answered_is_what_charts_get(rig: Rig) -> None:
     assert counted["generated_tokens"] == sum(usage.generated_tokens for usage in usages)
     tiers = residency_series(period)["tiers"]
     assert [value for value in tiers["gpu"]["capacity"] if value is not None] == [8 * BLOCK_SIZE]
-    ttft = Bucket.objects.filter(resolution=10, series__metric="ttft").values_list("value", flat=True)
+    ttft = [row.value for row in rows(resolution=10, metric="ttft")]
     assert list(accumulate(chain(ttft)))[-1] == 9

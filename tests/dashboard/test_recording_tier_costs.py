@@ -9,7 +9,7 @@ import pytest
 
 from dashboard import valkey
 from dashboard.engine_metrics import EngineCollector, Exposition
-from dashboard.models import Bucket, Series, Source
+from dashboard.models import Resolution, Series, Source
 from dashboard.services.integrity import check
 from dashboard.services.recording import record
 from dashboard.services.sources import ensure_embedded
@@ -17,6 +17,7 @@ from dashboard.sources.adapter import HISTOGRAMS, Adapted
 from dashboard.sources.detection import read
 from tests.dashboard.told import Engine, moment
 from tests.engine.harness import BLOCK_SIZE, Rig, make_rig
+from tests.stored import rows
 
 pytestmark = pytest.mark.usefixtures("valkey", "store")
 
@@ -50,10 +51,10 @@ def counted(adapted: Adapted) -> Counter[tuple[str, str, str]]:
 
 
 def stored(resolution: int) -> Counter[tuple[str, str, str]]:
-    rows = Bucket.objects.filter(resolution=resolution, series__metric__in=COUNTED)
     sums: Counter[tuple[str, str, str]] = Counter()
-    for *key, value in rows.values_list("series__metric", "series__cache_tier", "series__detail", "value"):
-        sums[key[0], key[1], key[2]] += value
+    for row in rows(resolution=resolution):
+        if row.metric in COUNTED:
+            sums[row.metric, row.cache_tier, row.detail] += row.value
     return sums
 
 
@@ -79,14 +80,13 @@ def test_tokens_by_tenant_are_all_tokens_tier_by_tier_at_every_resolution() -> N
         Metric.TENANT_COMPUTED_TOKENS: Metric.COMPUTED_TOKENS,
         Metric.TENANT_HIT_TOKENS: Metric.HIT_TOKENS,
     }
-    for resolution in Bucket.Resolution.values:
+    for resolution in Resolution.values:
         by_tenant, everything = (Counter[tuple[str, str]]() for _ in range(2))
-        rows = Bucket.objects.filter(resolution=resolution).values_list("series__metric", "series__cache_tier", "value")
-        for metric, tier, value in rows:
-            if metric in pairs:
-                by_tenant[pairs[Metric(metric)], tier] += value
-            elif metric in pairs.values():
-                everything[metric, tier] += value
+        for row in rows(resolution=resolution):
+            if row.metric in pairs:
+                by_tenant[pairs[Metric(row.metric)], row.cache_tier] += row.value
+            elif row.metric in pairs.values():
+                everything[row.metric, row.cache_tier] += row.value
         assert by_tenant == everything
         assert everything["prompt_tokens", ""] == 24 * 20
     named = Series.objects.filter(metric=Metric.TENANT_PROMPT_TOKENS).values_list("detail", flat=True)
@@ -103,7 +103,7 @@ def test_every_resolution_holds_what_the_engine_counted_of_its_tiers(tmp_path: P
     truth = counted(read(text_of(rig), "tierscope"))
     rig.close()
 
-    assert all(stored(resolution) == +truth for resolution in Bucket.Resolution.values)
+    assert all(stored(resolution) == +truth for resolution in Resolution.values)
     assert {metric for metric, *_ in +truth} >= COUNTED - {Metric.TIER_ERRORS}, "the workload moves all of them"
     check(now=moment(START + 3600))
 
@@ -162,6 +162,6 @@ def test_whether_a_tier_is_up_is_a_gauge_and_how_often_it_was_given_up_a_counter
         told = f"tierscope_tier_up{{{labels}}} {is_up}\ntierscope_tier_given_up_total{{{labels}}} {num_given_up}\n"
         publish(engine.text() + told, START + second)
         record_at(source, START + second + 1)
-    up = Bucket.objects.get(series__metric=Metric.UP, resolution=86400)
+    (up,) = rows(metric="up", resolution=86400)
     assert (up.value, up.num_samples) == (1, 3)
-    assert Bucket.objects.get(series__metric=Metric.GIVEN_UP, resolution=86400).value == 1
+    assert [row.value for row in rows(metric="given_up", resolution=86400)] == [1]

@@ -10,9 +10,9 @@ from django.core.exceptions import ValidationError
 from django.db import DataError
 
 from dashboard import replay_run, tasks
-from dashboard.models import Bucket, Replay, Series, Source, TierSetting
-from dashboard.services import replaying
-from dashboard.services.buckets import add_sums
+from dashboard.models import Replay, Resolution, Series, Source, TierSetting
+from dashboard.services import chunks, replaying
+from dashboard.services.chunks import add
 from dashboard.services.integrity import check
 from dashboard.services.replays import cancel, remove, remove_leftovers, resume
 from dashboard.tasks import replay_due
@@ -30,6 +30,7 @@ from tests.dashboard.replaying import (
     wishes,
     write_trace,
 )
+from tests.stored import rows
 from tiers.traces import KINDS, open_trace
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("home", "valkey")]
@@ -49,7 +50,7 @@ def test_the_series_hold_exactly_what_was_replayed_at_every_resolution() -> None
     assert (replay.state, replay.num_done, replay.share) == ("done", len(told), 1.0)
     assert counts["prompt_tokens"] == sum(each["prompt_tokens"] for each in told)
     assert counts["prompt_tokens"] == sum(counts["hit_tokens"].values()) + counts["computed_tokens"]
-    for resolution in Bucket.Resolution.values:
+    for resolution in Resolution.values:
         found = sums(replay, resolution)
         assert found["prompt_tokens", ""] == found["reuse_tokens", ""] == counts["prompt_tokens"]
         assert found["tenant_prompt_tokens", ""] == found["tenant_reuse_tokens", ""] == counts["prompt_tokens"]
@@ -69,11 +70,7 @@ def test_what_came_into_a_tier_and_stayed_is_what_lies_there_at_the_end() -> Non
     replay = run(make())
     found = sums(replay)
     for tier in ("gpu", "cpu", "disk"):
-        resident = Bucket.objects.filter(
-            series__metric="resident_tokens", series__cache_tier=tier, resolution=10
-        ).order_by("start_at")
-        last = resident.last()
-        assert last is not None
+        last = rows(metric="resident_tokens", cache_tier=tier, resolution=10)[-1]
         assert last.value / last.num_samples == found["entered_tokens", tier] - found["left_tokens", tier] > 0
 
 
@@ -85,8 +82,8 @@ def test_every_bucket_has_the_requests_of_its_own_seconds() -> None:
     for each in requests():
         at = 1_700_000_003 + int(each["time"] - first)
         wanted[at // 86_400 * 86_400] = wanted.get(at // 86_400 * 86_400, 0) + each["prompt_tokens"]
-    rows = Bucket.objects.filter(series__source=replay.source_id, series__metric="prompt_tokens", resolution=86_400)
-    assert dict(rows.values_list("start_at", "value")) == wanted
+    told = rows(source_id=replay.source_id, metric="prompt_tokens", resolution=86_400)
+    assert {row.start_at: row.value for row in told} == wanted
 
 
 def test_by_default_a_trace_ends_now_and_is_looked_at_every_ten_seconds() -> None:
@@ -95,8 +92,7 @@ def test_by_default_a_trace_ends_now_and_is_looked_at_every_ten_seconds() -> Non
     assert replay.starts_at is not None
     assert replay.ends_at is not None
     assert 0 <= NOW.timestamp() - replay.ends_at < 120
-    scrapes = Bucket.objects.filter(series__source=replay.source_id, series__metric="scrapes", resolution=10)
-    starts = sorted(scrapes.values_list("start_at", flat=True))
+    starts = [row.start_at for row in rows(source_id=replay.source_id, metric="scrapes", resolution=10)]
     assert starts == list(range(replay.starts_at // 10 * 10, replay.ends_at, 10))
 
 
@@ -133,11 +129,11 @@ def test_a_crash_while_it_is_booked_neither_loses_nor_doubles(monkeypatch: pytes
     def crashes_at_the_third(sums: Any) -> None:
         nonlocal calls
         calls += 1
-        add_sums(sums)
+        add(sums)
         if calls == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(replaying, "add_sums", crashes_at_the_third)
+    monkeypatch.setattr(chunks, "add", crashes_at_the_third)
     with pytest.raises(KeyboardInterrupt):
         run(other)
     assert run(other).state == "done"
@@ -308,9 +304,9 @@ def test_a_long_pause_is_booked_in_small_transactions_and_killed_in_it_goes_on_f
 
     def counted(sums: Any) -> None:
         sizes.append(len(sums.buckets))
-        add_sums(sums)
+        add(sums)
 
-    monkeypatch.setattr(replaying, "add_sums", counted)
+    monkeypatch.setattr(chunks, "add", counted)
     monkeypatch.setattr(replaying, "_COMMIT_AMOUNTS", 500)
     monkeypatch.setattr(replay_run, "PORTION_READINGS", 30)
     clock = Ticking(step=0.001)
@@ -366,7 +362,7 @@ def test_numbers_that_no_column_holds_end_it_and_keep_no_other_waiting(monkeypat
         raise DataError("integer out of range")
 
     with monkeypatch.context() as patched:
-        patched.setattr(replaying, "add_sums", too_large)
+        patched.setattr(chunks, "add", too_large)
         with pytest.raises(DataError):
             run(first)
     first.refresh_from_db()

@@ -4,12 +4,16 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from dashboard.models import Bucket, EngineRun, RequestLog, Retention, Series, Source
+from dashboard.chunks import NUM_BUCKETS, Buckets, pack
+from dashboard.models import Chunk, EngineRun, Head, RequestLog, Retention, Series, Source
+from dashboard.services import chunks
 from dashboard.services import retention as service
-from dashboard.services.buckets import Amount, add_amounts
+from dashboard.services.amounts import Amount
+from dashboard.services.head import add_amounts
 from dashboard.services.integrity import check
 from dashboard.services.retention import expire
 from tests.dashboard.told import moment
+from tests.stored import rows
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -23,12 +27,14 @@ def one_series() -> Series:
 
 
 def add(series: Series, at: int, value: int) -> None:
+    """As it is some time after it was seen."""
     with transaction.atomic():
         add_amounts([Amount(series.pk, at, value)])
+    chunks.settle(now=moment(at + 2 * chunks.HEAD_SECONDS))
 
 
 def total(resolution: int) -> int:
-    return sum(Bucket.objects.filter(resolution=resolution).values_list("value", flat=True))
+    return sum(row.value for row in rows(resolution=resolution))
 
 
 def log(index: int, finished_at: float) -> RequestLog:
@@ -47,26 +53,36 @@ def log(index: int, finished_at: float) -> RequestLog:
 
 def test_old_fine_buckets_go_and_their_amounts_stay_in_the_coarser_ones() -> None:
     series = one_series()
-    for days_ago in range(0, 420, 10):
+    for days_ago in range(0, 421, 20):
         add(series, NOW - days_ago * DAY, 7)
     expire(now=moment(NOW))
-    assert [total(each) // 7 for each in (10, 60, 3600, 86400)] == [1, 2, 41, 42]
+    assert [total(each) // 7 for each in (10, 60, 3600, 86400)] == [1, 1, 21, 22]
+    check(now=moment(NOW))
+
+
+def test_a_chunk_stays_as_long_as_one_of_its_buckets_is_kept() -> None:
+    series = one_series()
+    oldest = (NOW - 48 * 3_600) // DAY * DAY
+    for at in (oldest - 10, oldest):
+        add(series, at, 1)
+    assert expire(now=moment(NOW)).chunks == 1
+    assert total(10) == 1
     check(now=moment(NOW))
 
 
 def test_expiry_in_tiny_batches_ends_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    series = one_series()
-    for step in range(50):
-        add(series, NOW - 10 * DAY + 10 * step, 1)
-    monkeypatch.setattr(service, "BATCH_ROWS", 7)
-    assert expire(now=moment(NOW)).buckets == 50
-    assert total(60) == 50
+    source = one_series().source
+    for number in range(5):
+        add(Series.objects.create(source=source, engine=f"e{number}", metric="prompt_tokens"), NOW - 10 * DAY, 1)
+    monkeypatch.setattr(service, "_TOGETHER", 2)
+    assert expire(now=moment(NOW)).chunks == 5
+    assert total(60) == 5
 
 
 def test_a_second_expiry_finds_nothing_more() -> None:
     add(one_series(), NOW - 10 * DAY, 1)
-    assert expire(now=moment(NOW)).buckets == 1
-    assert expire(now=moment(NOW)).buckets == 0
+    assert expire(now=moment(NOW)).chunks == 1
+    assert expire(now=moment(NOW)).chunks == 0
 
 
 def test_the_request_log_is_bounded_by_age_and_by_rows() -> None:
@@ -100,8 +116,13 @@ def test_without_a_saved_retention_its_defaults_hold() -> None:
 
 
 def test_a_damaged_bucket_is_found() -> None:
-    series = one_series()
-    add(series, NOW, 7)
-    Bucket.objects.filter(resolution=60).update(value=8)
-    with pytest.raises(AssertionError, match="buckets of 60 s differ from their 10 s buckets"):
+    add(one_series(), NOW, 7)
+    Chunk.objects.filter(resolution=60).update(packed=pack(Buckets([8] * NUM_BUCKETS, [1] * NUM_BUCKETS)))
+    with pytest.raises(AssertionError, match="buckets differ from the finer ones that make them up"):
+        check(now=moment(NOW))
+
+
+def test_a_bucket_whose_series_is_gone_is_found() -> None:
+    Head.objects.create(series_id=77, start_at=0, value=1, num_samples=1)
+    with pytest.raises(AssertionError, match="Series that are gone have buckets"):
         check(now=moment(NOW))

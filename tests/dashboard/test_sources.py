@@ -13,11 +13,12 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from dashboard import valkey
-from dashboard.models import Bucket, Source
+from dashboard.models import Source
 from dashboard.services.recording import record
 from dashboard.services.sources import add_source, ensure_embedded
 from dashboard.sources import http
 from dashboard.sources.http import ScrapeError, fetch
+from tests.stored import rows
 
 TEXT = (Path(__file__).parent / "expositions" / "vllm-0.32.0-cpu-after.txt").read_text()
 
@@ -97,8 +98,8 @@ def test_a_real_engine_is_watched_from_its_first_scrape_on(engine_url: str, caps
     source.refresh_from_db()
     assert source.last_error == ""
     assert source.last_ok_at is not None
-    observed = Bucket.objects.get(series__metric="scrapes", resolution=86400)
-    assert (observed.series.engine, observed.series.model_name) == ("prod/0", "smollm2")
+    (observed,) = rows(metric="scrapes", resolution=86400)
+    assert (observed.engine, observed.model_name) == ("prod/0", "smollm2")
 
 
 @pytest.mark.django_db

@@ -9,19 +9,21 @@ from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dashboard.models import Bucket, Series, Source, TotalBucket, TotalSeries
+from dashboard.models import Resolution, Series, Source, TotalHead, TotalSeries
 from dashboard.selectors.period import Period
 from dashboard.selectors.store import Metric, counters_of, series_of, sums, totals_of
-from dashboard.services import totals as services_totals
-from dashboard.services.buckets import Amount, add_amounts
+from dashboard.services import chunks, removal
+from dashboard.services.amounts import Amount
+from dashboard.services.head import add_amounts
 from dashboard.services.increases import create_series
 from dashboard.services.integrity import check
 from dashboard.services.recording import Look, book_looks, claim
-from dashboard.services.totals import remove_source
+from dashboard.services.removal import remove_source
 from dashboard.sources.adapter import Key
 from dashboard.sources.reading import Reading
 from tests.dashboard.stores import empty
 from tests.dashboard.told import moment
+from tests.stored import rows, total_rows
 
 pytestmark = pytest.mark.usefixtures("store")
 
@@ -58,19 +60,16 @@ class _Fleet:
 def naive(resolution: int) -> Counter[tuple[str, str, str, int]]:
     """From the engines' own buckets."""
     found: Counter[tuple[str, str, str, int]] = Counter()
-    rows = Bucket.objects.filter(resolution=resolution).exclude(series__source__kind="replay")
-    for *names, start, value in rows.values_list(
-        "series__model_name", "series__metric", "series__cache_tier", "start_at", "value"
-    ):
-        if names[1] not in Series.GAUGES:
-            found[(*names, start)] += value  # type: ignore[index]
+    replays = set(Source.objects.filter(kind="replay").values_list("pk", flat=True))
+    for row in rows(resolution=resolution):
+        if row.source_id not in replays and row.metric not in Series.GAUGES:
+            found[row.model_name, row.metric, row.cache_tier, row.start_at] += row.value
     return found
 
 
-def totals(resolution: int) -> dict[tuple[str, ...], int]:
-    rows = TotalBucket.objects.filter(resolution=resolution)
-    columns = ("series__model_name", "series__metric", "series__cache_tier", "start_at", "value")
-    return {tuple(names): value for *names, value in rows.values_list(*columns)}
+def totals(resolution: int) -> dict[tuple[str, str, str, int], int]:
+    found = total_rows(resolution=resolution)
+    return {(row.model_name, row.metric, row.cache_tier, row.start_at): row.value for row in found}
 
 
 @exactly
@@ -82,7 +81,7 @@ def test_totals_are_the_sums_of_all_engines_counters_at_every_resolution(
     fleet.add(
         *(Amount(fleet.series(number, fact, model), START + at, value) for number, fact, model, at, value in told)
     )
-    assert all(totals(resolution) == naive(resolution) for resolution in Bucket.Resolution.values)
+    assert all(totals(resolution) == naive(resolution) for resolution in Resolution.values)
     check(now=moment(START))
     metrics = (Metric.PROMPT_TOKENS, Metric.HIT_TOKENS)
     for model_name in (None, "m", "n"):
@@ -98,12 +97,12 @@ def test_a_removed_source_takes_its_part_of_the_totals_along_and_nothing_else() 
     fleet.add(Amount(fleet.series(1, 1, "only there"), START, 7))
     remove_source(fleet.sources[1])
     assert sum(totals(86_400).values()) == 2 * 9 * 5
-    assert all(totals(resolution) == naive(resolution) for resolution in Bucket.Resolution.values)
+    assert all(totals(resolution) == naive(resolution) for resolution in Resolution.values)
     check(now=moment(START))
     assert list(TotalSeries.objects.values_list("model_name", flat=True)) == ["m"]
     remove_source(fleet.sources[0])
     remove_source(fleet.sources[2])
-    assert not TotalBucket.objects.exists()
+    assert not total_rows()
 
 
 def test_a_look_or_an_import_that_is_under_way_writes_nothing_to_a_source_that_is_being_removed(
@@ -118,14 +117,14 @@ def test_a_look_or_an_import_that_is_under_way_writes_nothing_to_a_source_that_i
     assert claimed is not None
     counters = {Key(gone.name, "m", "prompt_tokens"): 9}
     reading = Reading(gone.name, "", now, starts_from_zero=True, computed="told", counters=counters)
-    take_away = services_totals._take_away
+    take_away = chunks.take_away
 
     def meanwhile(series_id: int, total_id: int) -> None:
         take_away(series_id, total_id)
         assert not gone.backfills.exists()
         assert book_looks([(claimed, Look(now, 0.1, (reading,)))]) == []
 
-    monkeypatch.setattr(services_totals, "_take_away", meanwhile)
+    monkeypatch.setattr(removal, "take_away", meanwhile)
     remove_source(gone)
     assert totals(86_400) == naive(86_400)
     assert sum(totals(86_400).values()) == 5
@@ -151,6 +150,6 @@ def test_many_writers_at_once_lose_nothing_and_never_wait_for_each_other_for_goo
 def test_a_total_that_is_not_the_sum_is_found() -> None:
     fleet = _Fleet()
     fleet.add(Amount(fleet.series(0, 0), START, 5))
-    TotalBucket.objects.filter(resolution=60).update(value=6)
+    TotalHead.objects.update(value=6)
     with pytest.raises(AssertionError, match="Totals are not what engines' buckets come to"):
         check(now=moment(START))

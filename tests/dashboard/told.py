@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from dashboard import valkey
-from dashboard.models import Bucket, Series
+from dashboard.models import Series
+from tests.stored import rows
 
 TIERS = ("gpu", "cpu", "disk", "remote")
 BOUNDS = ("0.1", "1.0", "+Inf")
@@ -74,10 +75,8 @@ class Engine:
 def stored(resolution: int, engine: str | None = None) -> Counter[tuple[str, str]]:
     """Σ buckets at one resolution by (metric, tier), of the token counters; zeros left out."""
     counted = (Series.Metric.PROMPT_TOKENS, Series.Metric.COMPUTED_TOKENS, Series.Metric.HIT_TOKENS)
-    rows = Bucket.objects.filter(resolution=resolution, series__metric__in=counted)
-    if engine:
-        rows = rows.filter(series__engine=engine)
     sums: Counter[tuple[str, str]] = Counter()
-    for metric, tier, value in rows.values_list("series__metric", "series__cache_tier", "value"):
-        sums[metric, tier] += value
+    for row in rows(resolution=resolution, **({"engine": engine} if engine else {})):
+        if row.metric in counted:
+            sums[row.metric, row.cache_tier] += row.value
     return +sums

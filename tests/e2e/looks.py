@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 
 from tests.e2e.stack import Stack
+from tests.stored import Row, rows_of
 
 
 def logged_in(stack: Stack, timeout_seconds: float = 20) -> httpx.Client:
@@ -15,6 +16,11 @@ def logged_in(stack: Stack, timeout_seconds: float = 20) -> httpx.Client:
     form = {"username": "admin", "password": stack.admin_password, "csrfmiddlewaretoken": browser.cookies["csrftoken"]}
     browser.post("/login/", data=form).raise_for_status()
     return browser
+
+
+def buckets(stack: Stack, **told: Any) -> list[Row]:
+    """All that its series hold; `told`: what the columns have to be."""
+    return rows_of(lambda query: rows(stack, query), **told)
 
 
 def rows(stack: Stack, query: str) -> list[tuple[Any, ...]]:

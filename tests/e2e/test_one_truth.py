@@ -5,7 +5,7 @@ all say exactly what an independent oracle computed. Real model, real processes,
 import csv
 import shutil
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +16,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from dashboard.charts.palette import LOOKS
-from tests.e2e.looks import logged_in, rows
+from tests.e2e.looks import buckets, logged_in, rows
 from tests.e2e.prometheus import Prometheus
 from tests.e2e.stack import Stack
 from tests.e2e.workload import FILE_BYTES, StackOracle, conversations, sizes_in_env
@@ -90,16 +90,12 @@ def test_the_request_log_is_the_truth(stack: Stack, told: list[Any], truth: list
 def test_the_stored_series_are_the_truth_at_every_resolution(
     stack: Stack, told: list[Any], total: Counter[str]
 ) -> None:
-    query = """
-        SELECT resolution, metric, cache_tier, sum(value) FROM dashboard_bucket b
-        JOIN dashboard_series s ON s.id = b.series_id
-        WHERE metric IN ('prompt_tokens', 'computed_tokens', 'hit_tokens') GROUP BY 1, 2, 3"""
-
     def stored() -> dict[int, dict[tuple[str, str], int]]:
-        sums: dict[int, dict[tuple[str, str], int]] = {}
-        for resolution, metric, tier, value in rows(stack, query):
-            sums.setdefault(resolution, {})[metric, tier] = value
-        return sums
+        sums: dict[int, Counter[tuple[str, str]]] = defaultdict(Counter)
+        for row in buckets(stack):
+            if row.metric in ("prompt_tokens", "computed_tokens", "hit_tokens"):
+                sums[row.resolution][row.metric, row.cache_tier] += row.value
+        return {resolution: dict(of) for resolution, of in sums.items()}
 
     expected = {("prompt_tokens", ""): total.total(), ("computed_tokens", ""): total["computed"]}
     expected |= {("hit_tokens", tier): total[tier] for tier in TIERS if total[tier]}  # what never grew has no bucket
@@ -112,26 +108,31 @@ def test_the_stored_series_are_the_truth_at_every_resolution(
 def test_the_stored_reuse_curve_has_every_prompt_token_and_those_that_came_again(
     stack: Stack, told: list[Any], total: Counter[str]
 ) -> None:
-    query = """
-        SELECT resolution, detail = '+Inf', sum(value) FROM dashboard_bucket b
-        JOIN dashboard_series s ON s.id = b.series_id
-        WHERE metric = 'reuse_tokens' GROUP BY 1, 2 ORDER BY 1, 2"""
-    stack.wait_until(lambda: sum(row[2] for row in rows(stack, query)) == 4 * total.total(), "recorded by capacity", 40)
-    by_resolution = [rows(stack, query)[place : place + 2] for place in (0, 2, 4, 6)]
-    hits, never = by_resolution[0][0][2], by_resolution[0][1][2]
-    assert all((found[0][2], found[1][2]) == (hits, never) for found in by_resolution)
+    def curve() -> Counter[tuple[int, bool]]:
+        sums: Counter[tuple[int, bool]] = Counter()
+        for row in buckets(stack, metric="reuse_tokens"):
+            sums[row.resolution, row.detail == "+Inf"] += row.value
+        return sums
+
+    stack.wait_until(lambda: curve().total() == 4 * total.total(), "recorded by capacity", 40)
+    found = curve()
+    hits, never = found[10, False], found[10, True]
+    assert all((found[each, False], found[each, True]) == (hits, never) for each in (10, 60, 3600, 86400))
     assert hits >= total.total() - total["computed"], "a cache without limit hits no less"
 
 
 def test_the_stored_tokens_by_tenant_are_the_truth(stack: Stack, told: list[Any], total: Counter[str]) -> None:
-    query = """
-        SELECT metric, cache_tier, detail, sum(value) FROM dashboard_bucket b
-        JOIN dashboard_series s ON s.id = b.series_id
-        WHERE metric LIKE 'tenant_%' AND metric <> 'tenant_reuse_tokens' AND resolution = 86400 GROUP BY 1, 2, 3"""
+    def stored() -> set[tuple[str, str, str, int]]:
+        sums: Counter[tuple[str, str, str]] = Counter()
+        for row in buckets(stack, resolution=86400):
+            if row.metric.startswith("tenant_") and row.metric != "tenant_reuse_tokens":
+                sums[row.metric, row.cache_tier, row.detail] += row.value
+        return {(*names, value) for names, value in sums.items()}
+
     expected = {("tenant_prompt_tokens", "", "common", total.total())}
     expected |= {("tenant_computed_tokens", "", "common", total["computed"])}
     expected |= {("tenant_hit_tokens", tier, "common", total[tier]) for tier in TIERS if total[tier]}
-    stack.wait_until(lambda: set(rows(stack, query)) == expected, f"recorded by tenant: {expected}", 40)
+    stack.wait_until(lambda: stored() == expected, f"recorded by tenant: {expected}", 40)
 
 
 def test_the_chart_and_the_tiles_are_the_truth(stack: Stack, told: list[Any], total: Counter[str]) -> None:

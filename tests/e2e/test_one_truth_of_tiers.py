@@ -4,7 +4,7 @@ the stored series, the cards, the Sankey and the chart all say it. Real model, r
 
 import re
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -13,7 +13,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.e2e.looks import logged_in, rows
+from tests.e2e.looks import buckets, logged_in
 from tests.e2e.stack import Stack
 from tests.e2e.workload import BLOCK_BYTES, BLOCK_SIZE, FILE_BYTES, StackOracle, conversations, sizes_in_env
 
@@ -107,10 +107,12 @@ def _other(labels: dict[str, str]) -> str:
 @pytest.fixture(scope="module")
 def page(stack: Stack, told: dict[Any, float]) -> Iterator[httpx.Client]:
     """Logged in, once all that was told is recorded."""
-    query = "SELECT coalesce(sum(value), 0) FROM dashboard_bucket b JOIN dashboard_series s ON s.id = b.series_id"
-    where = " WHERE resolution = 10 AND metric = 'entered_tokens'"
     expected = sum(value for (name, *_), value in told.items() if name == "tierscope_tier_entered_tokens_total")
-    stack.wait_until(lambda: rows(stack, query + where)[0][0] == expected, "all is recorded", 40)
+
+    def entered() -> int:
+        return sum(row.value for row in buckets(stack, metric="entered_tokens", resolution=10))
+
+    stack.wait_until(lambda: entered() == expected, "all is recorded", 40)
     with closing(logged_in(stack)) as browser:
         yield browser
 
@@ -147,12 +149,9 @@ def test_loads_stores_and_their_histogram_are_what_moved(
 def test_the_stored_series_say_it_at_every_resolution(
     page: httpx.Client, stack: Stack, truth: Counter[Flow], told: dict[tuple[str, str, str], float]
 ) -> None:
-    query = """
-        SELECT resolution, metric, cache_tier, detail, sum(value) FROM dashboard_bucket b
-        JOIN dashboard_series s ON s.id = b.series_id GROUP BY 1, 2, 3, 4"""
-    found: dict[int, dict[tuple[str, str, str], int]] = {}
-    for resolution, metric, tier, detail, value in rows(stack, query):
-        found.setdefault(resolution, {})[metric, tier, detail] = value
+    found: dict[int, Counter[tuple[str, str, str]]] = defaultdict(Counter)
+    for row in buckets(stack):
+        found[row.resolution][row.metric, row.cache_tier, row.detail] += row.value
     for sums in found.values():
         moved = {(detail, tier): value for (metric, tier, detail), value in sums.items() if metric == "entered_tokens"}
         ends = {

@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import openai
 import pytest
 
 from tests.scripts.started import Start
+from tests.stored import rows_of
 
 ENGINE = (
     "python -m celery --app tests.e2e.scripted_engine worker --pool threads --queues engine.local "
@@ -115,9 +117,8 @@ def test_a_stop_under_load_cuts_nobody_off_and_loses_no_row(started: Start) -> N
     assert expected.items() <= rows.items()
     assert sum(reason == "abort" for reason in rows.values()) == 6
     ((generated,),) = query(started, "SELECT SUM(generated_tokens) FROM dashboard_requestlog")
-    recorded = """SELECT SUM(value) FROM dashboard_bucket JOIN dashboard_series ON dashboard_series.id = series_id
-        WHERE metric = 'generated_tokens' AND resolution = 86400"""
-    assert query(started, recorded) == [(generated,)]
+    recorded = rows_of(partial(query, started), metric="generated_tokens", resolution=86400)
+    assert sum(row.value for row in recorded) == generated
 
 
 def query(start: Start, text: str) -> list[Any]:

@@ -1,0 +1,168 @@
+"""Adds amounts to the chunks of every resolution, and moves there what has been in the head for a while.
+
+A chunk is read, changed and written by whoever holds its series' row, so that no two do it at once. A move is one
+transaction: what it takes from the head is in the chunks of all resolutions, or still in the head. Any number of
+workers may move: who comes second to a series finds nothing left. Knows no readings.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from datetime import datetime
+
+from django.db import connection, transaction
+
+from dashboard.batches import batched
+from dashboard.chunks import Buckets, pack, place_of, unpack
+from dashboard.models import Resolution, Series, TotalSeries
+from dashboard.selectors.kept import oldest_starts, retention
+from dashboard.selectors.runs import Counted, chunks_of, head_of, runs
+from dashboard.services.amounts import Amount, ByPlace, Sums, with_totals
+from dashboard.services.amounts import sums_of as _sums_of
+from dashboard.services.rows import execute_rows, fetch_of
+
+# What stays in the head is read as rows: ten minutes are at most 66 of a series. Each move writes four chunks anew.
+HEAD_SECONDS = 600
+_SETTLED_SECONDS = 60  # of what is younger, more may come
+_TOGETHER = 100  # series that one transaction moves: some hundredths of a second
+
+Key = tuple[int, int, int]  # series_id, resolution, start of the chunk
+Changes = Mapping[Key, Iterable[tuple[int, int, int]]]  # of buckets by index: more value, more samples
+
+
+def sums_of(amounts: Iterable[Amount], oldest: Mapping[int, int]) -> Sums:
+    """What these come to at every resolution. Needs no lock: make them before one is taken.
+
+    `oldest`: resolution → the first start that is still kept; what is older is left out of that resolution only.
+    """
+
+    def places(at: int) -> Iterator[tuple[int, ...]]:
+        return ((resolution, start) for resolution, start in _starts(at, oldest))
+
+    return _sums_of(amounts, places)
+
+
+def add(sums: Sums) -> None:
+    """Must run inside a transaction. Amounts of series that are gone are dropped."""
+    wanted = {place[0] for place in sums.buckets}
+    there = lock(Series, wanted)
+    if there != wanted:
+        sums = with_totals({place: sum_ for place, sum_ in sums.buckets.items() if place[0] in there})
+    lock(TotalSeries, {place[0] for place in sums.totals})
+    change(Series, by_chunk(sums.buckets))
+    change(TotalSeries, by_chunk(sums.totals))
+
+
+def by_chunk(buckets: ByPlace) -> Changes:
+    """`buckets` by series, resolution and start."""
+    found: dict[Key, list[tuple[int, int, int]]] = defaultdict(list)
+    for (series_id, resolution, start_at), (value, num_samples) in buckets.items():
+        chunk_start, index = place_of(start_at, resolution)
+        found[series_id, resolution, chunk_start].append((index, value, num_samples))
+    return found
+
+
+def lock(of: Counted, series_ids: Collection[int]) -> set[int]:
+    """Those that there are. Not against those who refer to them: PostgreSQL locks a row in two strengths."""
+    rows = of._default_manager.select_for_update(no_key=True).filter(pk__in=series_ids).order_by("pk")
+    return set(rows.values_list("pk", flat=True))
+
+
+def change(of: Counted, changes: Changes) -> None:
+    """Of series that the caller holds. A chunk that has nothing left goes."""
+    for keys in batched(sorted(changes), _TOGETHER * len(Resolution)):
+        stored = _load(of, keys)
+        packed, gone = [], []
+        for key in keys:
+            chunk = _changed(stored.get(key), changes[key])
+            if chunk.is_empty:
+                gone.append(key)
+            else:
+                packed.append((*key, pack(chunk)))
+        execute_rows(_PUT.replace("{table}", chunks_of(of)), packed, ("bigint", "integer", "bigint", "bytea"))
+        execute_rows(_REMOVE.replace("{table}", chunks_of(of)), [key for key in gone if key in stored])
+
+
+def settle(*, now: datetime) -> int:
+    """Moves what has been in the head for longer than HEAD_SECONDS; of how many series. Restartable."""
+    second = int(now.timestamp())
+    oldest = oldest_starts(retention(), second)
+    num_moved = 0
+    for of in (Series, TotalSeries):
+        for together in batched(_due(of, second - HEAD_SECONDS), _TOGETHER):
+            with transaction.atomic():
+                move(of, lock(of, together), second - _SETTLED_SECONDS, oldest)
+            num_moved += len(together)
+    return num_moved
+
+
+def move(of: Counted, series_ids: Collection[int], before: int, oldest: Mapping[int, int]) -> None:
+    """What these series, which the caller holds, have in the head from before a second."""
+    sql = _TAKE.format(table=head_of(of), before=int(before), ids="{ids}")
+    found: dict[Key, list[tuple[int, int, int]]] = defaultdict(list)
+    for series_id, at, value, num_samples in fetch_of(sql, series_ids):
+        for resolution, start_at in _starts(at, oldest):
+            chunk_start, index = place_of(start_at, resolution)
+            found[series_id, resolution, chunk_start].append((index, value, num_samples))
+    change(of, found)
+
+
+def take_away(series_id: int, total_id: int) -> None:
+    """Of a total what one of its series added. Must run inside a transaction, and nobody may write the series."""
+    lock(Series, [series_id])
+    lock(TotalSeries, [total_id])
+    for resolution in Resolution.values:
+        found: dict[Key, list[tuple[int, int, int]]] = defaultdict(list)
+        for run in runs([series_id], resolution):
+            for number, (value, num_samples) in enumerate(zip(run.values, run.num_samples, strict=True)):
+                chunk_start, index = place_of(run.start_at + number * resolution, resolution)
+                found[total_id, resolution, chunk_start].append((index, -value, -num_samples))
+        change(TotalSeries, found)
+
+
+def _starts(at: int, oldest: Mapping[int, int]) -> Iterator[tuple[int, int]]:
+    for resolution, first in oldest.items():
+        if (start_at := at - at % resolution) >= first:
+            yield resolution, start_at
+
+
+def _due(of: Counted, before: int) -> list[int]:
+    with connection.cursor() as cursor:
+        cursor.execute(_DUE.format(table=head_of(of)), [before])
+        return sorted(series_id for (series_id,) in cursor.fetchall())
+
+
+def _load(of: Counted, keys: Collection[Key]) -> dict[Key, Buckets]:
+    sql = _LOAD.format(table=chunks_of(of), starts=", ".join({str(int(start)) for _, _, start in keys}), ids="{ids}")
+    wanted = set(keys)
+    return {
+        key: unpack(packed)
+        for *told, packed in fetch_of(sql, {series_id for series_id, _, _ in keys})
+        if (key := (told[0], told[1], told[2])) in wanted
+    }
+
+
+def _changed(stored: Buckets | None, changes: Iterable[tuple[int, int, int]]) -> Buckets:
+    chunk = Buckets.empty() if stored is None else Buckets(list(stored.values), list(stored.num_samples))
+    values, num_samples = chunk.values, chunk.num_samples
+    for index, value, more in changes:
+        values[index] += value
+        num_samples[index] += more
+    return chunk
+
+
+_DUE = "SELECT DISTINCT series_id FROM {table} WHERE start_at < %s"
+_TAKE = """
+DELETE FROM {table} WHERE series_id IN ({ids}) AND start_at < {before}
+RETURNING series_id, start_at, value, num_samples
+"""
+_LOAD = """
+SELECT series_id, resolution, start_at, packed FROM {table} WHERE series_id IN ({ids}) AND start_at IN ({starts})
+"""
+_PUT = """
+INSERT INTO {table} (series_id, resolution, start_at, packed) {rows}
+ON CONFLICT (series_id, resolution, start_at) DO UPDATE SET packed = excluded.packed
+"""
+_REMOVE = """
+WITH gone(series_id, resolution, start_at) AS ({rows})
+DELETE FROM {table} WHERE (series_id, resolution, start_at) IN (SELECT series_id, resolution, start_at FROM gone)
+"""

@@ -1,0 +1,174 @@
+"""What was added is there, once, wherever it lies: while it is in the head, while it moves, and packed."""
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connections, transaction
+from django.utils import timezone
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dashboard.models import Chunk, Head, Resolution, Retention, Series, TotalHead
+from dashboard.selectors.runs import newest, runs
+from dashboard.services import chunks, head
+from dashboard.services.amounts import Amount
+from dashboard.services.integrity import check
+from tests.dashboard.amounts import AmountStore
+from tests.dashboard.told import moment
+from tests.stored import Row, rows, total_rows
+
+pytestmark = pytest.mark.usefixtures("store")
+
+START = 1_800_000_000
+OLDEST = dict.fromkeys(Resolution.values, 0)
+exactly = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+# (series, seconds after START, value): within an hour, over the edges of chunks, or anywhere in two years.
+amounts = st.tuples(
+    st.integers(0, 2),
+    st.integers(0, 3_600) | st.sampled_from([-10, -1, 21_599, 21_600, 15 * 86_400]) | st.integers(-(10**7), 5 * 10**7),
+    st.integers(-9_999, 9_999),
+)
+steps = st.lists(
+    st.tuples(st.just("head"), amounts)
+    | st.tuples(st.just("chunks"), amounts)
+    | st.tuples(st.just("settle"), st.none()),
+    max_size=20,
+)
+
+
+def _ids(store: AmountStore) -> list[int]:
+    return [store.series(("prompt_tokens", "", ""), engine).pk for engine in "abc"]
+
+
+@exactly
+@given(steps)
+def test_every_resolution_has_what_was_added_in_any_order_and_by_any_way(
+    told: list[tuple[str, tuple[int, ...]]],
+) -> None:
+    ids = _ids(AmountStore())
+    Retention.objects.create(ten_seconds_hours=10**5, minutes_days=10**4, hours_days=10**4)
+    wanted: Counter[tuple[int, int]] = Counter()
+    for way, amount in told:
+        with transaction.atomic():
+            if way == "settle":
+                chunks.settle(now=moment(START + 10**8))
+                continue
+            number, after, value = amount
+            one = Amount(ids[number], START + after, value)
+            if way == "head":
+                head.add(head.sums_of([one]))
+            else:
+                chunks.add(chunks.sums_of([one], OLDEST))
+        for resolution in Resolution.values:
+            wanted[resolution, one.at - one.at % resolution] += value
+    found: Counter[tuple[int, int]] = Counter()
+    for row in rows():
+        found[row.resolution, row.start_at] += row.value
+    assert {place: value for place, value in found.items() if value} == {
+        place: value for place, value in wanted.items() if value
+    }
+    assert {(row.resolution, row.start_at): row.value for row in total_rows() if row.value} == {
+        place: value for place, value in wanted.items() if value
+    }
+    check(now=moment(START))
+
+
+def test_what_is_read_is_the_same_before_and_after_it_is_packed() -> None:
+    ids, rng = _ids(AmountStore()), random.Random(4)
+    told = [Amount(rng.choice(ids), START + rng.randrange(9_000), rng.randrange(99)) for _ in range(300)]
+    with transaction.atomic():
+        head.add_amounts(told)
+
+    def read() -> list[Counter[tuple[int, int]]]:
+        found = []
+        for resolution in Resolution.values:
+            start, end = START // resolution * resolution, (START // resolution + 700) * resolution
+            sums: Counter[tuple[int, int]] = Counter()
+            for run in runs(ids, resolution, start=start, end=end):
+                for place, value in enumerate(run.values):
+                    sums[run.series_id, run.start_at + place * resolution] += value
+            found.append(+sums)
+        return found
+
+    before, newest_before = read(), newest(ids, 60)
+    assert chunks.settle(now=moment(START + 86_400)) == 4, "three series and their total"
+    assert not Head.objects.exists()
+    assert not TotalHead.objects.exists()
+    assert (read(), newest(ids, 60)) == (before, newest_before)
+
+
+def test_what_came_lately_stays_in_the_head() -> None:
+    (one, *_) = _ids(AmountStore())
+    now = START + 1_000
+    with transaction.atomic():
+        head.add_amounts(Amount(one, at, 1) for at in (now - 599, now - 300, now))
+    assert chunks.settle(now=moment(now)) == 0, "not before it pays"
+    assert chunks.settle(now=moment(now + 30)) == 2
+    assert list(Head.objects.values_list("start_at", flat=True)) == [now]
+
+
+def test_what_is_too_old_for_a_resolution_is_left_out_of_it_only() -> None:
+    (one, *_) = _ids(AmountStore())
+    with transaction.atomic():
+        head.add_amounts([Amount(one, START - 30 * 86_400, 1), Amount(one, START - 3 * 86_400, 1)])
+    chunks.settle(now=moment(START))
+    assert Counter(row.resolution for row in rows()) == {60: 1, 3_600: 2, 86_400: 2}
+
+
+def test_a_chunk_that_has_nothing_left_goes() -> None:
+    (one, *_) = _ids(AmountStore())
+    for sign in (1, -1):
+        with transaction.atomic():
+            chunks.add(chunks.sums_of([Amount(one, START, sign * 5, sign)], OLDEST))
+    assert not Chunk.objects.exists()
+
+
+def test_amounts_of_a_series_that_is_gone_are_dropped() -> None:
+    (one, *_) = _ids(AmountStore())
+    sums = chunks.sums_of([Amount(one, START, 5)], OLDEST)
+    Series.objects.filter(pk=one).delete()
+    with transaction.atomic():
+        chunks.add(sums)
+    check(now=moment(START))
+
+
+def test_many_that_add_pack_and_import_at_once_lose_and_double_nothing() -> None:
+    ids, now = _ids(AmountStore()), timezone.now()
+    start = int(now.timestamp()) - 3_600
+    seconds = range(0, 1_200, 10)
+
+    def add() -> None:
+        for second in seconds:
+            with transaction.atomic():
+                head.add_amounts(Amount(pk, start + second, 1) for pk in ids)
+
+    def import_() -> None:
+        for second in seconds[::4]:
+            with transaction.atomic():
+                chunks.add(chunks.sums_of([Amount(pk, start + second, 1_000) for pk in ids], OLDEST))
+
+    def pack() -> None:
+        for _ in range(25):
+            chunks.settle(now=now)
+
+    def work(job: Callable[[], None]) -> None:
+        try:
+            job()
+        finally:
+            connections["default"].close()
+
+    with ThreadPoolExecutor(5) as pool:
+        list(pool.map(work, (add, pack, import_, pack, add)))
+    expected = len(ids) * (2 * len(seconds) + 1_000 * len(seconds[::4]))
+    for found in (rows(), total_rows()):
+        assert {resolution: _sum(found, resolution) for resolution in Resolution.values} == dict.fromkeys(
+            Resolution.values, expected
+        )
+    check(now=now)
+
+
+def _sum(found: list[Row], resolution: int) -> int:
+    return sum(row.value for row in found if row.resolution == resolution)
