@@ -5,12 +5,12 @@ Where it is added is services/head.py (what was just read) and services/chunks.p
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dashboard.services.totals import totals_of
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(NamedTuple):
     """`value` more of a series, observed at Unix second `at`; `num_samples` readings went into it."""
 
     series_id: int
@@ -42,14 +42,13 @@ def sums_of(
     """
     sums: dict[Place, Sum] = {}
     known: dict[int, list[tuple[int, ...]]] = {}  # most amounts of a group are of the same few seconds
-    for amount in amounts:
-        at = amount.at
+    for series_id, at, more, more_samples in amounts:
         if (rest := known.get(at)) is None:
             rest = known[at] = list(places(at))
         for each in rest:
-            place = (amount.series_id, *each)
+            place = (series_id, *each)
             value, num_samples = sums.get(place, NOTHING)
-            sums[place] = (value + amount.value, num_samples + amount.num_samples)
+            sums[place] = (value + more, num_samples + more_samples)
     return with_totals(sums, of)
 
 

@@ -7,7 +7,6 @@ well, an import goes up to the very sample that they begin with.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -248,7 +247,7 @@ def _series_ids(source: Source, booked: list[Booked]) -> Mapping[Key, int]:
 
 
 def _as_json(states: States) -> list[list[str | int]]:
-    return [[*astuple(key), value] for key, value in sorted(states.items())]
+    return [[*key, value] for key, value in sorted(states.items())]
 
 
 def _from_json(told: list[list[Any]]) -> States:

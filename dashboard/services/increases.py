@@ -72,7 +72,7 @@ COLUMNS = ("model_name", "metric", "cache_tier", "detail")
 
 
 def columns_of(key: Key) -> Columns:
-    return (key.model_name, key.metric, key.cache_tier, key.detail)
+    return key[1:]
 
 
 def create_series(places: Iterable[tuple[int, str, Columns]]) -> None:

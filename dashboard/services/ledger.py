@@ -24,7 +24,7 @@ from dashboard.services.increases import (
     wanted_keys,
     with_derived,
 )
-from dashboard.services.rows import execute_rows, fetch_of
+from dashboard.services.rows import execute_rows, fetch_of, moment_of
 from dashboard.sources.adapter import Key
 from dashboard.sources.reading import Reading
 
@@ -44,6 +44,7 @@ class _Run:
     pk: int | None = None
     stored_at: datetime | None = None
     read_at: datetime | None = None
+    is_read: bool = False  # since it was loaded
     states: dict[int, int] = field(default_factory=dict)
 
 
@@ -52,8 +53,10 @@ class Ledger:
 
     def __init__(self, reads: Sequence[Read]) -> None:
         self._reads = reads
+        self._wanted = [wanted_keys(reading) for _, reading in reads]
         self._runs = _load_runs(reads)
-        self._series = _load_series(reads)
+        self._totals: dict[int, int] = {}
+        self._series = self._load_series()
         self._amounts: list[Amount] = []
         self._sums = Sums({}, {})
 
@@ -61,52 +64,54 @@ class Ledger:
         """Series that there are none of yet."""
         return {
             (source.pk, reading.engine, columns)
-            for source, reading in self._reads
-            for columns in {columns_of(key) for key in wanted_keys(reading)}
-            - self._series[source.pk, reading.engine].keys()
+            for (source, reading), wanted in zip(self._reads, self._wanted, strict=True)
+            for columns in {columns_of(key) for key in wanted} - self._series[source.pk, reading.engine].keys()
         }
 
     def create(self, missing: Iterable[tuple[int, str, Columns]]) -> None:
         create_series(missing)
-        self._series = _load_series(self._reads)
+        self._series = self._load_series()
 
     def take(self) -> None:
         """Reckons what every reading adds. One that is not newer than what is booked of its run adds nothing."""
-        for source, reading in self._reads:
-            self._take(source, reading, self._runs[source.pk, reading.engine, reading.boot_id])
-        self._sums = head.sums_of(self._amounts)
+        for (source, reading), wanted in zip(self._reads, self._wanted, strict=True):
+            self._take(source, reading, wanted, self._runs[source.pk, reading.engine, reading.boot_id])
+        self._sums = head.sums_of(self._amounts, self._totals)
 
     def store(self) -> None:
         """Raises ChangedError."""
-        self._check_unchanged()
         self._create_runs()
         adapt = connection.ops.adapt_datetimefield_value
-        known = [run for run in self._runs.values() if run.stored_at and run.read_at != run.stored_at]
-        rows = [(run.pk, adapt(run.read_at), counters.pack(run.states)) for run in known]
-        execute_rows(_READ, rows, ("bigint", "timestamptz", "bytea"))
+        known = [run for run in self._runs.values() if run.stored_at and run.is_read]
+        rows = [(run.pk, adapt(run.stored_at), adapt(run.read_at), counters.pack(run.states)) for run in known]
+        if execute_rows(_READ, sorted(rows), ("bigint", "timestamptz", "timestamptz", "bytea")) != len(rows):
+            raise ChangedError
         head.add(self._sums)
 
     # -- one reading after the other -----------------------------------------------------------------------------------
-    def _take(self, source: Source, reading: Reading, run: _Run) -> None:
+    def _take(self, source: Source, reading: Reading, wanted: set[Key], run: _Run) -> None:
         if run.read_at is not None and reading.at <= run.read_at and reading.is_dated:
             return  # of what we read at our own time the order is that of the claims, also where the clock was set back
         moment = _moment(reading, run.read_at, source.interval_seconds)
         series = self._series[source.pk, reading.engine]
-        ids = {key: series[columns_of(key)] for key in wanted_keys(reading)}
+        ids = {key: series[columns_of(key)] for key in wanted}
         amounts = [
             *((key, value) for key, value in _grown(reading, run, ids, series).items() if value),
             *reading.gauges.items(),
             *((key, 1) for key in observed_keys(reading)),
         ]
         self._amounts += [Amount(ids[key], moment, value) for key, value in amounts]
-        run.read_at = reading.at
+        run.read_at, run.is_read = reading.at, True
 
     # -- the database --------------------------------------------------------------------------------------------------
-    def _check_unchanged(self) -> None:
-        loaded = {run.pk: run.stored_at for run in self._runs.values() if run.pk is not None}
-        now = EngineRun.objects.select_for_update().filter(pk__in=list(loaded)).order_by("pk")
-        if dict(now.values_list("pk", "read_at")) != loaded:
-            raise ChangedError
+    def _load_series(self) -> dict[Place, dict[Columns, int]]:
+        found: dict[Place, dict[Columns, int]] = {(source.pk, reading.engine): {} for source, reading in self._reads}
+        for pk, total_id, source_id, engine, *columns in fetch_of(_LOAD_SERIES, {place[0] for place in found}):
+            if (series := found.get((source_id, engine))) is not None:
+                series[tuple(columns)] = pk
+                if total_id is not None:
+                    self._totals[pk] = total_id
+        return found
 
     def _create_runs(self) -> None:
         new = [(name, run) for name, run in self._runs.items() if run.pk is None]
@@ -172,31 +177,27 @@ def _moment(reading: Reading, previous: datetime | None, interval_seconds: int) 
 
 
 def _load_runs(reads: Sequence[Read]) -> dict[RunName, _Run]:
-    wanted = {(source.pk, reading.engine, reading.boot_id) for source, reading in reads}
-    found = {name: _Run() for name in wanted}
-    sources, engines = {name[0] for name in wanted}, {name[1] for name in wanted}
-    rows = EngineRun.objects.filter(source__in=sources, engine__in=engines)
-    columns = ("pk", "read_at", "counters", "source", "engine", "boot_id")
-    for pk, read_at, packed, source_id, engine, boot_id in rows.values_list(*columns):
-        if (run := found.get((source_id, engine, boot_id))) is not None:
+    found = {(source.pk, reading.engine, reading.boot_id): _Run() for source, reading in reads}
+    boots = sorted({boot_id for _, _, boot_id in found})
+    sql = _LOAD_RUNS.replace("{boots}", ", ".join(["%s"] * len(boots)))
+    for pk, told, packed, *name in fetch_of(sql, {source_id for source_id, _, _ in found}, boots):
+        if (run := found.get((name[0], name[1], name[2]))) is not None:
+            read_at = moment_of(told)
             run.pk, run.stored_at, run.read_at = pk, read_at, read_at
             run.states = counters.unpack(packed)
     return found
 
 
-def _load_series(reads: Sequence[Read]) -> dict[Place, dict[Columns, int]]:
-    found: dict[Place, dict[Columns, int]] = {(source.pk, reading.engine): {} for source, reading in reads}
-    for pk, source_id, engine, *columns in fetch_of(_LOAD_SERIES, {place[0] for place in found}):
-        if (series := found.get((source_id, engine))) is not None:
-            series[tuple(columns)] = pk
-    return found
-
-
+_LOAD_RUNS = """
+SELECT id, read_at, counters, source_id, engine, boot_id FROM dashboard_enginerun
+WHERE source_id IN ({ids}) AND boot_id IN ({boots})
+"""
 _LOAD_SERIES = """
-SELECT id, source_id, engine, model_name, metric, cache_tier, detail FROM dashboard_series WHERE source_id IN ({ids})
+SELECT id, total_id, source_id, engine, model_name, metric, cache_tier, detail FROM dashboard_series
+WHERE source_id IN ({ids})
 """
 _READ = """
-WITH told(id, read_at, counters) AS ({rows})
+WITH told(id, stored_at, read_at, counters) AS ({rows})
 UPDATE dashboard_enginerun SET read_at = told.read_at, counters = told.counters
-FROM told WHERE dashboard_enginerun.id = told.id
+FROM told WHERE dashboard_enginerun.id = told.id AND dashboard_enginerun.read_at = told.stored_at
 """
