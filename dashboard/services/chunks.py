@@ -113,9 +113,11 @@ def take_away(series_id: int, total_id: int) -> None:
     for resolution in Resolution.values:
         found: dict[Key, list[tuple[int, int, int]]] = defaultdict(list)
         for run in runs([series_id], resolution):
-            for number, (value, num_samples) in enumerate(zip(run.values, run.num_samples, strict=True)):
-                chunk_start, index = place_of(run.start_at + number * resolution, resolution)
-                found[total_id, resolution, chunk_start].append((index, -value, -num_samples))
+            chunk_start, first = place_of(run.start_at, resolution)
+            buckets = enumerate(zip(run.values, run.num_samples, strict=True), first)
+            found[total_id, resolution, chunk_start] += [
+                (index, -value, -num) for index, (value, num) in buckets if num
+            ]
         change(TotalSeries, found)
 
 

@@ -17,6 +17,9 @@ from tiers.traces.request import TraceError
 _NUMBERS = ("time", "prompt_tokens", "output_tokens")
 _BLOCKS = "block_ids"
 _LISTS = (_BLOCKS, "output_block_ids")
+# 131,072 letters by default; a prompt's list of blocks may fill a line, whose length is bounded. Once, for it is the
+# whole process': set line by line it failed whoever read a longer one at that moment.
+csv.field_size_limit(2**31 - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,6 @@ def _columns(fields: list[str]) -> list[str]:
 
 
 def csv_fields(text: bytes) -> list[str]:
-    # 131,072 letters by default; a prompt's list of blocks may fill a line, whose length is bounded already.
-    csv.field_size_limit(len(text) + 1)
     try:
         rows = list(csv.reader([text.decode("utf-8-sig").rstrip("\r\n")], strict=True))
     except (csv.Error, UnicodeDecodeError) as error:

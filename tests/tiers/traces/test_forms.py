@@ -1,5 +1,6 @@
 """Each form of a trace: a real file of it, what is made of a line, and every fault with its line."""
 
+import csv
 import json
 from collections.abc import Sequence
 from contextlib import suppress
@@ -145,6 +146,12 @@ def test_csv_says_the_same_with_lists_by_spaces(tmp_path: Path) -> None:
 def test_a_prompt_in_csv_may_fill_a_line(tmp_path: Path) -> None:
     ids = " ".join(str(number) for number in range(100_000))
     assert len(read(lines(tmp_path, "block_ids,time\n", f"{ids},1\n"))[0].block_ids) == 100_000
+
+
+def test_a_short_line_of_csv_leaves_the_process_s_limit_as_it_is(tmp_path: Path) -> None:
+    before = csv.field_size_limit()
+    read(lines(tmp_path, "block_ids,time\n", "1,1\n"))
+    assert csv.field_size_limit() == before
 
 
 def test_blocks_without_counts_hold_one_token_each(tmp_path: Path) -> None:
