@@ -8,7 +8,6 @@ interpreter's lock, and four readers and the thread that keeps the books waited 
 to copy.
 """
 
-import ctypes
 import errno
 import fcntl
 import mmap
@@ -20,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from tiers.addresses import address_of
 from tiers.books.compiled import ADDRESS, INT, LONG, Ints64, Words, aside, part, system
-from tiers.books.xxh3 import DIGEST_BYTES, xxh3_128
+from tiers.books.xxh3 import as_digests, xxh3_128
 
 # Files a call; each has a page for its end.
 MAX_FILES = 16
@@ -77,19 +77,12 @@ def read_files(
     encoded = [os.fsencode(path) + b"\0" for path in paths]
     names = np.frombuffer(b"".join(encoded), np.uint8)
     starts = np.array([0, *accumulate(map(len, encoded[:-1]))], np.int64)
-    addresses = np.array([_address_of(target) for target in targets], np.int64)
+    addresses = np.array([address_of(target) for target in targets], np.int64)
     found = np.empty(len(paths), np.int64)
     sizes = np.array([len(targets[0]), num_bytes, ALIGNMENT, CACHESTAT], np.int64)
     digests = np.zeros((len(paths), 2), np.uint64)
-    _read_all(names, starts, addresses, _address_of(ends), sizes, found, digests)
-    written = digests.astype(">u8").tobytes()  # as the package xxhash has it
-    return [
-        (num_read, written[number * DIGEST_BYTES :][:DIGEST_BYTES]) for number, num_read in enumerate(found.tolist())
-    ]
-
-
-def _address_of(view: memoryview) -> int:
-    return ctypes.addressof(ctypes.c_char.from_buffer(view))
+    _read_all(names, starts, addresses, address_of(ends), sizes, found, digests)
+    return list(zip(found.tolist(), as_digests(digests), strict=True))
 
 
 @aside

@@ -6,7 +6,6 @@ from functools import partial
 from tiers.pool import BlockPool, copy_bytes
 from tiers.scratch import Scratch
 
-Fill = Callable[[memoryview], None]
 Errors = dict[int, Exception]
 # Fills targets, those of a portion of all slots, and says what went wrong by index among them.
 FillMany = Callable[[slice, Sequence[memoryview]], Errors]
@@ -19,17 +18,8 @@ class Landing:
         self._pool = pool
         self._scratch = Scratch(slab_bytes)
 
-    def load(self, slot: int, fill: Fill) -> None:
-        """By any thread. What is in the slot after `fill` has raised is undefined."""
-        if self._pool.is_host_memory:
-            self._pool.load(slot, fill)
-            return
-        scratch = self._scratch.get()
-        fill(scratch)
-        self._pool.load(slot, partial(copy_bytes, scratch))
-
     def load_many(self, slots: Sequence[int], fill: FillMany) -> Errors:
-        """As `load`, but for what went wrong, which is returned by index."""
+        """By any thread, from the first to the last. What is in a slot that has an error is undefined."""
         if self._pool.is_host_memory:
             return fill(slice(None), [self._pool.read(slot) for slot in slots])
         errors: Errors = {}

@@ -63,7 +63,7 @@ class RemoteStore:
             raise error
 
     def read(self, key: BlockKey, target: memoryview) -> None:
-        [error] = self.read_many([key], lambda index, fill: fill(target))
+        [error] = self.read_many([key], lambda portion, fill: fill(slice(None), [target]))
         if error is not None:
             raise error
 

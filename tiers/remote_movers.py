@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from tiers.host import Host
 from tiers.keys import BlockKey
-from tiers.landing import Landing
+from tiers.landing import Errors, FillMany, Landing
 from tiers.lanes import Done, Operation
 from tiers.loads import Loaded, Loads, tell
 from tiers.node import Copy
@@ -129,8 +129,8 @@ class RemoteMovers:
         errors = self.store.read_many(loads.keys, partial(self._land, loads.slots), not_after)
         loads.errors |= {index: error for index, error in enumerate(errors) if error is not None}
 
-    def _land(self, slots: Sequence[int], index: int, fill: Callable[[memoryview], None]) -> None:
-        self._landing.load(slots[index], fill)
+    def _land(self, slots: Sequence[int], portion: slice, fill: FillMany) -> Errors:
+        return self._landing.load_many(slots[portion], fill)
 
     def _fetched(self, loads: Loads, done: Loaded, error: Exception | None, seconds: float) -> None:
         self._num_fetching -= len(loads)

@@ -12,10 +12,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
 from redis import RedisError
 from redis.backoff import NoBackoff
 from redis.connection import Connection, parse_url
 from redis.retry import Retry
+
+from tiers.books.xxh3 import new_state
+from tiers.remote_values import CLOSED, LATE, TOO_LONG, Value, take
 
 Reply = bytes | int | None | list["Reply"]
 Part = bytes | memoryview
@@ -26,6 +30,10 @@ _LARGE_BYTES = 16 << 10
 # A reply beyond these is not one that we asked for: a server that speaks something else.
 _MAX_BULK = 4 << 20
 _MAX_ITEMS = 1 << 20
+
+_TOO_LATE = "the server did not answer in time"
+_CLOSED = "the server closed the connection"
+_TOO_LONG = "the server's value is longer than it said"
 
 
 class ProtocolError(OSError):
@@ -55,7 +63,8 @@ class Wire:
         self._buffer = memoryview(self._data)
         self._start = self._end = 0
         self._patience = 0.0
-        self._can_scatter = False
+        self._is_plain = False
+        self._state = new_state()
         self.num_opened = 0
 
     @property
@@ -74,7 +83,7 @@ class Wire:
         except RedisError as error:
             raise ConnectionError(str(error) or type(error).__name__) from error
         self._socket = connection._sock
-        self._can_scatter = not isinstance(self._socket, ssl.SSLSocket)
+        self._is_plain = not isinstance(self._socket, ssl.SSLSocket)
         connection._sock = None  # ours from now on: its parser would read ahead
         self._start = self._end = 0
         self._patience = 0.0
@@ -160,9 +169,31 @@ class Wire:
             seen(target[:at])
         while at < len(target):
             rest = target[at:]
-            num_bytes = self._receive_beyond(rest, deadline)
+            num_bytes = self._receive(rest, deadline)
             seen(rest[:num_bytes])
             at += num_bytes
+
+    def receive_values(
+        self, length: int, header_bytes: int, targets: Sequence[memoryview], deadline: float, taken: list[Value]
+    ) -> None:
+        """Adds to `taken` what comes next, values of such a length, one for each target, as far as they are that.
+
+        What is none, and all that comes encrypted, is left for `value_length`.
+        """
+        if not self._is_plain:
+            return
+        held = np.array([self._start, self._end], np.int64)
+        connection, seconds = self._connected(deadline), self._remaining(deadline)
+        head = b"$%d\r\n" % length
+        new, ended = take(connection, self._buffer, held, head, targets, header_bytes, seconds, self._state)
+        self._start, self._end = held.tolist()
+        taken += new
+        if ended == LATE:
+            raise TimeoutError(_TOO_LATE)
+        if ended == CLOSED:
+            raise ConnectionError(_CLOSED)
+        if ended == TOO_LONG:
+            raise ProtocolError(_TOO_LONG)
 
     def skip(self, num_bytes: int, deadline: float) -> None:
         scratch = memoryview(bytearray(min(num_bytes, 1 << 20)))
@@ -173,7 +204,7 @@ class Wire:
 
     def end_value(self, deadline: float) -> None:
         if self._take(2, deadline) != b"\r\n":
-            raise ProtocolError("the server's value is longer than it said")
+            raise ProtocolError(_TOO_LONG)
 
     # -- bytes -------------------------------------------------------------------------------------------------------
     def _bulk(self, length: int, deadline: float) -> bytes | None:
@@ -221,18 +252,8 @@ class Wire:
     def _receive(self, target: memoryview, deadline: float) -> int:
         num_bytes = self._connected(deadline).recv_into(target)
         if not num_bytes:
-            raise ConnectionError("the server closed the connection")
+            raise ConnectionError(_CLOSED)
         return num_bytes
-
-    def _receive_beyond(self, target: memoryview, deadline: float) -> int:
-        """Into the target; what follows it, the end of this value and the next one's head, needs no call of its own."""
-        if not self._can_scatter:
-            return self._receive(target, deadline)
-        num_bytes = self._connected(deadline).recvmsg_into([target, self._buffer])[0]
-        if not num_bytes:
-            raise ConnectionError("the server closed the connection")
-        self._start, self._end = 0, max(0, num_bytes - len(target))
-        return min(num_bytes, len(target))
 
     def _connected(self, deadline: float) -> socket.socket:
         connected = self._socket
@@ -247,7 +268,7 @@ class Wire:
     def _remaining(self, deadline: float) -> float:
         seconds = deadline - self._clock()
         if seconds <= 0:
-            raise TimeoutError("the server did not answer in time")
+            raise TimeoutError(_TOO_LATE)
         return seconds
 
 

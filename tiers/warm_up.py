@@ -6,6 +6,7 @@ Takes half a minute where nothing is kept yet, else less than a second. Knows no
 import logging
 import mmap
 import os
+import socket
 import time
 from functools import cache
 
@@ -14,6 +15,7 @@ import numpy as np
 from tiers.block_file import read_files
 from tiers.books import orders, steps
 from tiers.books.books import Books
+from tiers.books.xxh3 import new_state
 from tiers.cache import TieredCache
 from tiers.config import CacheConfig, SlabSpec, TierConfig
 from tiers.keys import KEY_BYTES, chain_keys
@@ -22,6 +24,7 @@ from tiers.limits import MachineLimits
 from tiers.names import Policy, Tier, WriteMode
 from tiers.node import ensure, find, oldest_first
 from tiers.pool import MemoryPool
+from tiers.remote_values import take
 from tiers.whatif.shards_curve import ReuseCurve
 
 SLAB = SlabSpec(1, "uint8", (1,))
@@ -67,10 +70,15 @@ def _seldom() -> None:
 
 
 def _copies() -> None:
-    """Of slabs in words (those above are of bytes), and of files."""
+    """Of slabs in words (those above are of bytes), of files, and of a server's values."""
     for num_bytes in (8, 64):
         pools = [MemoryPool(SlabSpec(num_bytes, "uint8", (num_bytes,)), 1) for _ in range(2)]
         pools[0].load_many([(0, 0)], pools[1])
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(b"-")
+        buffer, target = (memoryview(bytearray(8)) for _ in range(2))
+        take(ours, buffer, np.zeros(2, np.int64), b"$", [target], 1, 1.0, new_state())
     read_files([os.devnull], [memoryview(bytearray(8))], memoryview(bytearray(mmap.PAGESIZE)), 8)
 
 

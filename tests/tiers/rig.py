@@ -27,6 +27,7 @@ from tiers import (
     senddown,
 )
 from tiers.block_format import stored_bytes
+from tiers.remote_reader import Land
 
 BLOCK_SIZE = 4
 SLAB = SlabSpec(64, "uint8", (64,))
@@ -52,6 +53,11 @@ class EndlessMachine(MachineLimits):
 
 def content(key: BlockKey) -> bytes:
     return key * (SLAB.num_bytes // len(key))
+
+
+def into(targets: Sequence[bytearray]) -> Land:
+    """Where blocks that are read from a server shall be."""
+    return lambda portion, fill: fill(slice(None), [memoryview(target) for target in targets[portion]])
 
 
 def keys_of(words: Sequence[int]) -> list[BlockKey]:

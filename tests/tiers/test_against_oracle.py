@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.tiers.oracle import OracleHierarchy
-from tests.tiers.rig import Rig, config, keys_of, make_rig
+from tests.tiers.rig import Rig, config, into, keys_of, make_rig
 from tests.tiers.valkey import ValkeyServer
 from tiers import Tier, WriteMode
 
@@ -61,9 +61,7 @@ class Pair:
         store.start_over()
         entries = store.look().news.used
         assert {entry.key for entry in entries} == set(self.oracle.order[3])
-        values = [
-            store.read_many([entry.key], lambda index, fill: fill(memoryview(bytearray(64)))) for entry in entries
-        ]
+        values = [store.read_many([entry.key], into([bytearray(64)])) for entry in entries]
         assert values == [[None]] * len(entries)
 
     def resize(self, tier: Tier, size: int) -> None:

@@ -1,6 +1,6 @@
 """The memory pool gives pages back and never moves; keys follow from all that came before; limits read the machine."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -89,11 +89,12 @@ def test_a_device_is_not_kept_waiting_for_what_comes_from_elsewhere() -> None:
     device = Device(SlabSpec(64, "uint8", (64,)), 2)
     seen: list[bool] = []
 
-    def fill(target: memoryview) -> None:
+    def fill(portion: slice, targets: Sequence[memoryview]) -> dict[int, Exception]:
         seen.append(device.is_busy)
-        target[:] = b"x" * 64
+        targets[0][:] = b"x" * 64
+        return {}
 
-    Landing(device, 64).load(1, fill)
+    assert not Landing(device, 64).load_many([1], fill)
     assert seen == [False]
     assert device.read(1) == b"x" * 64
 

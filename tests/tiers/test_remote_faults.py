@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.tiers.proxy import Mode, Proxy
-from tests.tiers.rig import ROOT, content, keys_of
+from tests.tiers.rig import ROOT, content, into, keys_of
 from tests.tiers.valkey import ValkeyServer
 from tiers import SlabSpec
 from tiers.breaker import BreakerState
@@ -57,7 +57,7 @@ class Rig:
     def read(self) -> list[Exception | None]:
         self.targets = [bytearray(SLAB.num_bytes) for _ in KEYS]
         with self.in_time():
-            errors = self.store.read_many(KEYS, lambda index, fill: fill(memoryview(self.targets[index])))
+            errors = self.store.read_many(KEYS, into(self.targets))
         for key, target, error in zip(KEYS, self.targets, errors, strict=True):
             assert error is not None or target == block(key), "a read gave other bytes than were stored"
         return errors
@@ -149,7 +149,7 @@ def test_blocks_that_came_before_a_connection_broke_are_good(rig: Rig) -> None:
 
 def test_a_read_that_waited_too_long_for_its_turn_says_nothing_against_the_server(rig: Rig) -> None:
     for _ in range(5):
-        errors = rig.store.read_many(KEYS, lambda index, fill: None, not_after=time.monotonic() - 1)
+        errors = rig.store.read_many(KEYS, lambda portion, fill: {}, not_after=time.monotonic() - 1)
         assert all(isinstance(error, UnreachableError) for error in errors)
     assert rig.store.breaker.state is BreakerState.CLOSED
     assert rig.read() == [None] * 4

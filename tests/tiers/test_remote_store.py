@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiers.rig import ROOT, SLAB, content, keys_of
+from tests.tiers.rig import ROOT, SLAB, content, into, keys_of
 from tests.tiers.valkey import ValkeyServer
 from tiers.errors import GoneError, NoRoomError, UnreachableError
 from tiers.keys import BlockKey
@@ -125,7 +125,7 @@ def test_after_a_failure_all_is_looked_at_again(open_store: Open) -> None:
     mine = open_store()
     write(mine, 0)
     mine.look()
-    late = mine.read_many(keys(0), lambda index, fill: None, not_after=0.0)
+    late = mine.read_many(keys(0), lambda portion, fill: {}, not_after=0.0)
     assert isinstance(late[0], UnreachableError)
     assert mine.look().news.is_full
 
@@ -137,24 +137,24 @@ def test_each_block_of_a_batch_has_its_own_outcome(open_store: Open, kv_server: 
     kv_server.client.delete(store.prefix + b"b:" + KEYS[1])
     kv_server.client.set(store.prefix + b"b:" + KEYS[2], b"something else that is not a block at all")
     targets = [bytearray(SLAB.num_bytes) for _ in range(4)]
-    errors = store.read_many(keys(0, 1, 2, 3), lambda index, fill: fill(memoryview(targets[index])))
+    errors = store.read_many(keys(0, 1, 2, 3), into(targets))
     assert [type(error).__name__ for error in errors] == ["NoneType", "GoneError", "CorruptError", "NoneType"]
     assert [bytes(targets[i]) for i in (0, 3)] == [content(KEYS[0]), content(KEYS[3])]
 
 
-@pytest.mark.parametrize("window_blocks", [2, 3, 4, 100])
+@pytest.mark.parametrize("portion_blocks", [1, 2, 3, 100])
 @pytest.mark.parametrize("is_encrypted", [False, True])
 def test_more_blocks_than_are_asked_for_at_once_all_come(
-    open_store: Open, monkeypatch: pytest.MonkeyPatch, window_blocks: int, is_encrypted: bool
+    open_store: Open, monkeypatch: pytest.MonkeyPatch, portion_blocks: int, is_encrypted: bool
 ) -> None:
-    if is_encrypted:  # such sockets cannot receive into two places at once
+    if is_encrypted:  # such sockets are read value by value
         monkeypatch.setattr("ssl.SSLSocket", socket.socket)
     store = open_store()
-    monkeypatch.setattr("tiers.remote_reader.WINDOW_BYTES", window_blocks * store.value_bytes)
+    monkeypatch.setattr("tiers.remote_reader.PORTION_BYTES", portion_blocks * store.value_bytes)
     store = open_store()
     write(store, 7, 6, 5, 3, 2, 1, 0)
     targets = [bytearray(SLAB.num_bytes) for _ in range(8)]
-    errors = store.read_many(KEYS, lambda index, fill: fill(memoryview(targets[index])))
+    errors = store.read_many(KEYS, into(targets))
     assert [index for index, error in enumerate(errors) if error] == [4]
     assert [bytes(target) for target in targets[:4]] == [content(key) for key in KEYS[:4]]
     assert [bytes(target) for target in targets[5:]] == [content(key) for key in KEYS[5:]]

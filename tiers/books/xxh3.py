@@ -1,10 +1,11 @@
-"""XXH3 of 128 bits for compiled code: the function that the package xxhash brings along, called by its address.
+"""XXH3 of 128 bits for compiled code: the functions that the package xxhash brings along, called by their addresses.
 
-Knows nothing about blocks. Where the package was built for several processors, it chooses by the one that it runs on:
+Knows nothing about blocks. Where the package was built for several processors, they choose by the one that they run on:
 AVX2 does 24 GB/s of what lies in the cache, SSE2 15.
 """
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import binding, ir
@@ -12,34 +13,62 @@ from numba import types
 from numba.core import cgutils
 from xxhash import _xxhash  # type: ignore[attr-defined]  # its stubs leave the library itself out
 
-from tiers.books.compiled import ADDRESS, LONG, emitted
+from tiers.books.compiled import ADDRESS, INT, LONG, Words, emitted, system
 
-DIGEST_BYTES = 16
-_NAME = "tierscope_xxh3_128"  # of the symbol in the machine code that is kept between starts
-_NAMES = ("XXH3_128bits_dispatch", "XXH3_128bits")
-
-
-def _address() -> int:
-    library = ctypes.CDLL(_xxhash.__file__)
-    for name in _NAMES:
-        if hasattr(library, name):
-            return ctypes.cast(library[name], ctypes.c_void_p).value or 0
-    raise ImportError(f"The package xxhash hides {_NAMES[-1]}; expected one whose library exports it.")
+_DIGEST_BYTES = 16
+# Of the functions in the machine code that is kept between starts.
+_PREFIX = "tierscope_"
+_LIBRARY = ctypes.CDLL(_xxhash.__file__)
 
 
-binding.add_symbol(_NAME, _address())
+def _named(name: str) -> str:
+    """A symbol for the function of that name, or its variant for several processors."""
+    for variant in (f"{name}_dispatch", name):
+        if hasattr(_LIBRARY, variant):
+            binding.add_symbol(_PREFIX + name, ctypes.cast(_LIBRARY[variant], ctypes.c_void_p).value)
+            return _PREFIX + name
+    raise ImportError(f"The library of the package xxhash hides {name}; expected one that exports it.")
+
+
+_AT_ONCE, _DIGEST = _named("XXH3_128bits"), _named("XXH3_128bits_digest")
+# Bit by bit, into a state: an address that `new_state` gave.
+reset = system(_named("XXH3_128bits_reset"), INT, ADDRESS)
+update = system(_named("XXH3_128bits_update"), INT, ADDRESS, ADDRESS, LONG)
+
+
+def new_state() -> int:
+    """For as long as the process runs."""
+    create = _LIBRARY.XXH3_createState
+    create.restype = ctypes.c_void_p
+    return int(create())
 
 
 @emitted
 def xxh3_128(typing: Any, address: Any, num_bytes: Any) -> Any:
-    """(low, high) of so many bytes at the address: C's struct of two, which its compilers return as this pair is."""
+    """(low, high) of so many bytes at the address."""
+    return types.UniTuple(types.uint64, 2)(ADDRESS, LONG), _call_of(_AT_ONCE)  # type: ignore[no-untyped-call]
+
+
+@emitted
+def digest(typing: Any, state: Any) -> Any:
+    """(low, high) of what the state was updated with."""
+    return types.UniTuple(types.uint64, 2)(ADDRESS), _call_of(_DIGEST)  # type: ignore[no-untyped-call]
+
+
+def _call_of(symbol: str) -> Callable[..., Any]:
+    """C's struct of two, which its compilers return as this pair is."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = ir.IntType(64)
-        both = ir.LiteralStructType([word, word])
-        called = ir.FunctionType(both, [word, word])
-        function = cgutils.get_or_insert_function(builder.module, called, _NAME)  # type: ignore[no-untyped-call]
+        called = ir.FunctionType(ir.LiteralStructType([word, word]), [word] * len(arguments))
+        function = cgutils.get_or_insert_function(builder.module, called, symbol)  # type: ignore[no-untyped-call]
         pair = builder.call(function, arguments)
         return context.make_tuple(builder, signature.return_type, [builder.extract_value(pair, at) for at in (0, 1)])
 
-    return types.UniTuple(types.uint64, 2)(ADDRESS, LONG), generate  # type: ignore[no-untyped-call]
+    return generate
+
+
+def as_digests(pairs: Words) -> list[bytes]:
+    """Of rows (high, low), as the package writes them."""
+    written = pairs.astype(">u8").tobytes()
+    return [written[start : start + _DIGEST_BYTES] for start in range(0, len(written), _DIGEST_BYTES)]
