@@ -11,6 +11,7 @@ from dashboard.selectors.fleet import EngineTokens
 from dashboard.selectors.model_tokens import ModelTokens
 
 UNKNOWN = "unknown"
+_SHOWN_ENGINES = 5  # of those without a model: the fleet cannot be asked for them
 
 
 def model_rows(engines: Iterable[EngineRow], models: Mapping[str, ModelTokens]) -> list[dict[str, Any]]:
@@ -35,6 +36,7 @@ def _row(model_name: str, engines: list[EngineRow], told: ModelTokens) -> dict[s
         "name": model_name or UNKNOWN,
         "num_engines": len(engines),
         "num_wrong": num_wrong,
+        "engine_names": [] if model_name else sorted(engine.engine for engine in engines)[:_SHOWN_ENGINES],
         "engines_text": words.counted(len(engines), "engine"),
         "wrong_text": f"{num_wrong:,} not read now" if num_wrong else "",
         "note": " ".join(_notes(model_name, told)),

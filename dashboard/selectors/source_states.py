@@ -56,7 +56,8 @@ def _told(source: Source, now: datetime) -> str:
         return f"Switched off; {read}."
     if state is SourceState.GONE and source.gone_at is not None:
         return f"Not listed by its discovery since {ago((now - source.gone_at).total_seconds())}; {read}."
-    return f"{_capital(read)}."
+    remark = f" {source.last_error.strip()}" if source.selector and source.last_error else ""
+    return f"{_capital(read)}.{remark}"
 
 
 def _reason(source: Source) -> str:

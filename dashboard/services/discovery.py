@@ -5,7 +5,8 @@ its series, and goes on when it is listed again.
 """
 
 import logging
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -14,7 +15,7 @@ from django.db import transaction
 from dashboard.models import Discovery, Source
 from dashboard.services import claims
 from dashboard.services.source_names import own_engines
-from dashboard.services.sources import access_of, typed_adapter
+from dashboard.services.sources import access_of, start_over, typed_adapter
 from dashboard.sources.discovery import DiscoveryError, Found, found, read_files, source_name
 from dashboard.sources.exposition import ExpositionError
 from dashboard.sources.http import ScrapeError, fetch
@@ -29,11 +30,12 @@ ReadTargets = Callable[[Discovery, datetime], list[Found]]
 
 @dataclass(frozen=True)
 class Changed:
-    """How many sources came, were back, and went."""
+    """How many sources came, were back, went, and are read elsewhere."""
 
     come: int = 0
     back: int = 0
     gone: int = 0
+    moved: int = 0
 
 
 def read_targets(discovery: Discovery, now: datetime) -> list[Found]:
@@ -97,8 +99,9 @@ def _finish(discovery: Discovery, now: datetime, **told: object) -> bool:
 
 
 def _change(discovery: Discovery, targets: list[Found], now: datetime) -> Changed:
-    known = {(source.url, source.selector): source for source in discovery.sources.all()}
     listed = {target.place for target in targets}
+    num_moved = _move(discovery, targets, listed, now)
+    known = {(source.url, source.selector): source for source in discovery.sources.all()}
     back = [source.pk for place, source in known.items() if place in listed and source.gone_at]
     gone = [source.pk for place, source in known.items() if place not in listed and not source.gone_at]
     Source.objects.filter(pk__in=back).update(gone_at=None, due_at=now)
@@ -107,7 +110,27 @@ def _change(discovery: Discovery, targets: list[Found], now: datetime) -> Change
         kind=discovery.source_kind, mapping=discovery.mapping, interval_seconds=discovery.interval_seconds
     )
     come = _new(discovery, [target for target in targets if target.place not in known], now)
-    return Changed(come=len(come), back=len(back), gone=len(gone))
+    return Changed(come=len(come), back=len(back), gone=len(gone), moved=num_moved)
+
+
+def _move(discovery: Discovery, targets: list[Found], listed: Set[tuple[str, str]], now: datetime) -> int:
+    """Engines of a Prometheus that has another address now, or is asked by other matchers, stay what they are on pages,
+    by their names; where two have one name, neither does. What is read first there is a baseline. How many moved.
+    """
+    if discovery.kind != Discovery.Kind.PROMETHEUS:
+        return 0
+    sources = list(discovery.sources.all())
+    places = {(source.url, source.selector) for source in sources}
+    left = {source.name: source for source in sources if (source.url, source.selector) not in listed}
+    new = [(source_name(discovery.name, target, frozenset()), target) for target in targets]
+    names = Counter(name for name, _ in new)
+    moved = [
+        (left[name], target) for name, target in new if names[name] == 1 and name in left and target.place not in places
+    ]
+    for source, target in moved:
+        Source.objects.filter(pk=source.pk).update(url=target.url, selector=target.selector, gone_at=None, due_at=now)
+        start_over(source)
+    return len(moved)
 
 
 def _new(discovery: Discovery, targets: list[Found], now: datetime) -> list[Source]:

@@ -62,7 +62,7 @@ def target_of(source: Source) -> Target:
     """All that has to be known to read it."""
     typed = typed_adapter(source.mapping) if source.kind == Source.Kind.MAPPING and source.mapping else None
     access = access_of(_owner(source))
-    return Target(source.url, source.kind, typed, access.headers, access.tls, source.selector)
+    return Target(source.url, source.kind, typed, access.headers, access.tls, source.selector, source.interval_seconds)
 
 
 def _owner(source: Source) -> Access:

@@ -20,6 +20,9 @@ TARGET_LABELS = ("job", "instance", "cluster", "prometheus", "prometheus_replica
 MAX_AGE_SECONDS = 150  # two scrapes a minute apart, and something; Prometheus itself gives up after 300
 _UP = "up"
 _SHOWN = 2
+# Fewer than 0.8 samples a look are too few: as often as it is asked makes 0.9 to 1.1, every 15 s for every 10 s 0.7.
+_LOOKS, _FEWEST = 10, 0.8
+_COUNTED = "tierscope_counted"  # a label of the answer's numbers of samples, beside which are their times
 
 
 def exposition_now(target: Target, names: Set[str], now: datetime) -> Exposition:
@@ -33,9 +36,9 @@ def exposition_now(target: Target, names: Set[str], now: datetime) -> Exposition
     if not found:
         raise ExpositionError(_why_nothing([series.value for series in answer.series], selector))
     _check_one(found, selector)
-    at = _sampled_at(server, min(series.name for series in found), selector, now)
+    at, remarks = _sampled(server, min(series.name for series in found), selector, now, target.every_seconds)
     samples = tuple(Sample(canonical_name(series.name), series.labels, series.value) for series in found)
-    return Exposition(samples, answer.warnings, at=at)
+    return Exposition(samples, (*answer.warnings, *remarks), at=at)
 
 
 def _why_nothing(ups: list[float], selector: str) -> str:
@@ -68,10 +71,36 @@ def _differing(target: tuple[tuple[str, str], ...], targets: list[tuple[tuple[st
     return ", ".join(f'{name}="{value[:60]}"' for name, value in target if name in differs)
 
 
-def _sampled_at(server: Asking, name: str, selector: str, now: datetime) -> datetime:
-    """All of a scrape's samples have its time. `timestamp` takes one name only: it leaves names out of its answer."""
-    answer = server.ask(f'timestamp({{__name__="{name}",{selector}}})')
-    newest = max((series.value for series in answer.series if 0 < series.value < math.inf), default=None)
+def _sampled(server: Asking, name: str, selector: str, now: datetime, every: int) -> tuple[datetime, tuple[str, ...]]:
+    """When, and what is to be said about how often. All of a scrape's samples have its time. `timestamp` takes one name
+    only: it leaves names out of its answer.
+    """
+    of = f'{{__name__="{name}",{selector}}}'
+    told = server.ask(f"timestamp({of})" + (f" or {_num_samples(of, every)}" if _is_compared(every) else "")).series
+    at = _newest([series.value for series in told if _COUNTED not in series.labels], now)
+    counts = [series.value for series in told if _COUNTED in series.labels]
+    if not counts or max(counts) >= _FEWEST * _LOOKS:
+        return at, ()
+    return at, (
+        f"The Prometheus reads the engine more seldom than every {every} s, as often as it is asked here: charts have "
+        "gaps between its samples. Read it at the interval of its scrapes.",
+    )
+
+
+def _is_compared(every_seconds: int) -> bool:
+    """What is asked more seldom than this is no more seldom than any scrape that is young enough to be read."""
+    return 0 < every_seconds <= MAX_AGE_SECONDS
+
+
+def _num_samples(of: str, every_seconds: int) -> str:
+    """PromQL: the samples within ten looks, of what had some before those: a new engine has few for another reason."""
+    span = f"[{every_seconds * _LOOKS}s]"
+    counted = f"(count_over_time({of}{span}) and count_over_time({of}{span} offset {every_seconds * _LOOKS}s))"
+    return f'label_replace({counted}, "{_COUNTED}", "1", "", "")'
+
+
+def _newest(times: Iterable[float], now: datetime) -> datetime:
+    newest = max((each for each in times if 0 < each < math.inf), default=None)
     if newest is None:
         raise ExpositionError("The Prometheus does not say when it read the engine; expected the times of its samples.")
     if (age := now.timestamp() - newest) > MAX_AGE_SECONDS:

@@ -33,7 +33,8 @@ class Allowed:
 class Target:
     """An address and how its text is read. `typed` is the table of a mapping, for that kind only.
 
-    With a `selector` the address is a Prometheus', and the engine's are those of its series.
+    With a `selector` the address is a Prometheus', and the engine's are those of its series; `every_seconds` is how
+    often it is asked, 0 where that does not matter.
     """
 
     url: str
@@ -42,6 +43,7 @@ class Target:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)  # secrets: never shown
     tls: Tls = Tls()
     selector: str = ""
+    every_seconds: int = 0
 
     @property
     def allowed(self) -> Allowed:

@@ -78,6 +78,7 @@ def test_models_come_worst_first_and_one_that_is_not_told_is_unknown(browser: Cl
     Source.objects.filter(name="c").update(last_ok_at=None, last_scraped_at="2026-01-01T00:00:00Z")
     told = rows(browser)
     assert [row["name"] for row in told] == ["small", "large", "unknown"]
+    assert [row["engine_names"] for row in told] == [[], [], ["d/0"]]
     assert (told[0]["wrong_text"], told[1]["wrong_text"]) == ("1 not read now", "")
     assert (told[1]["engines_text"], told[2]["note"]) == ("2 engines", "Their sources tell no model.")
 

@@ -3,10 +3,10 @@
 import { getJson } from "../lib/api.js";
 import { $$ } from "../lib/dom.js";
 import { periodOf } from "../lib/addresses.js";
-import { markStale, refreshCharts } from "../overview/charts.js";
+import { refreshCharts } from "../overview/charts.js";
 import { current } from "../overview/query.js";
-import { startPage } from "../overview/start.js";
-import { showError, showState } from "../overview/state.js";
+import { shown, startPage } from "../overview/start.js";
+import { showState } from "../overview/state.js";
 import { showChanges, showOrigins, showTiles } from "../overview/tiles.js";
 import { showFacts } from "./facts.js";
 
@@ -21,17 +21,9 @@ async function refreshEngine(query) {
   showState(answer);
 }
 
-async function refresh() {
+function refresh() {
   const query = current();
-  try {
-    await Promise.all([refreshEngine(query), refreshCharts(query)]);
-    showError("");
-    return true;
-  } catch (error) {
-    showError(error.message);
-    markStale(true);
-    return false;
-  }
+  return shown([refreshEngine(query), refreshCharts(query)]);
 }
 
 /** The other pages of this engine, or of all, show the same period. */

@@ -1,7 +1,7 @@
 // One row a model: the tokens of its engines by origin, and their hit rate as a line. All words come from the server.
 
 import { h } from "../lib/dom.js";
-import { periodOf } from "../lib/addresses.js";
+import { engineAddress, periodOf } from "../lib/addresses.js";
 import { originsBar, spark } from "../fleet/spark.js";
 
 /** `query`: the period that the link to the model's engines keeps. */
@@ -20,10 +20,12 @@ export function modelRow(row, query) {
   );
 }
 
-/** The fleet, of this model only; what has no model cannot be asked for. */
+/** The fleet, of this model only; it cannot be asked for what has no model, so the first few such engines are named. */
 function name(row, query) {
-  if (!row.model) return h("span", { class: "muted" }, row.name);
+  if (!row.model) return h("span", {}, h("span", { class: "muted" }, row.name), ...row.engine_names.flatMap(engine(query)));
   const address = periodOf(query);
   address.set("model", row.model);
   return h("a", { href: `/fleet/?${address}` }, row.name);
 }
+
+const engine = (query) => (name) => [" ", h("a", { class: "small", href: engineAddress(name, periodOf(query)) }, name)];

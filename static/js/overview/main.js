@@ -1,10 +1,10 @@
 // The overview: asks for tiles and charts of the period in the address, again whenever something was recorded.
 
 import { getJson } from "../lib/api.js";
-import { markStale, refreshCharts } from "./charts.js";
+import { refreshCharts } from "./charts.js";
 import { current } from "./query.js";
-import { startPage } from "./start.js";
-import { showError, showState } from "./state.js";
+import { shown, startPage } from "./start.js";
+import { showState } from "./state.js";
 import { refreshTenants } from "./tenants.js";
 import { showChanges, showEngines, showOrigins, showTiles } from "./tiles.js";
 
@@ -19,18 +19,10 @@ async function refreshTiles(query) {
   showState(answer);
 }
 
-async function refresh() {
+function refresh() {
   const query = current();
-  try {
-    const isCurrent = () => query.toString() === current().toString();
-    await Promise.all([refreshTiles(query), refreshCharts(query), refreshTenants(query, isCurrent)]);
-    showError("");
-    return true;
-  } catch (error) {
-    showError(error.message);
-    markStale(true);
-    return false;
-  }
+  const isCurrent = () => query.toString() === current().toString();
+  return shown([refreshTiles(query), refreshCharts(query), refreshTenants(query, isCurrent)]);
 }
 
 startPage(refresh);

@@ -4,8 +4,8 @@ import { getJson } from "../lib/api.js";
 import { $ } from "../lib/dom.js";
 import { markStale, refreshCharts } from "../overview/charts.js";
 import { current } from "../overview/query.js";
-import { startPage } from "../overview/start.js";
-import { showError, showState } from "../overview/state.js";
+import { shown, startPage } from "../overview/start.js";
+import { showState } from "../overview/state.js";
 import { showEngines } from "../overview/tiles.js";
 import { showCards } from "./cards.js";
 import { markFlowsStale, showFlows, startFlows } from "./flows.js";
@@ -22,18 +22,12 @@ async function refreshTiers(query) {
   markFlowsStale();
 }
 
-async function refresh() {
+function refresh() {
   const query = current();
-  try {
-    await Promise.all([refreshTiers(query), refreshCharts(query)]);
-    showError("");
-    return true;
-  } catch (error) {
-    showError(error.message);
+  return shown([refreshTiers(query), refreshCharts(query)], () => {
     markStale(true);
     markFlowsStale();
-    return false;
-  }
+  });
 }
 
 startFlows();
