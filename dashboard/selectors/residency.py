@@ -1,11 +1,9 @@
 """How many tokens lay in each tier, and how many could. Reads only."""
 
-from collections import defaultdict
-from collections.abc import Mapping
 from typing import Any
 
 from dashboard.selectors.period import Period
-from dashboard.selectors.store import Metric, grouped, in_tier_order, series_of
+from dashboard.selectors.store import Metric, Sums, in_tier_order, means, series_of
 
 _NAMES = {Metric.RESIDENT_TOKENS.value: "resident", Metric.CAPACITY_TOKENS.value: "capacity"}
 
@@ -17,13 +15,11 @@ def residency_series(period: Period, *, engine: str | None = None, model_name: s
     """
     series = series_of(_NAMES, engine=engine, model_name=model_name)
     names = {pk: (tier, _NAMES[metric]) for pk, tier, metric in series.values_list("pk", "cache_tier", "metric")}
-    found: dict[tuple[str, str], dict[int, int]] = defaultdict(lambda: defaultdict(int))
-    for slot, pk, value, num_samples in grouped({pk: pk for pk in names}, period):
-        found[names[pk]][slot] += round(value / num_samples)
+    found = means(names, period)
     starts = period.starts
     tiers = in_tier_order({tier for tier, _ in found})
     return {"starts": starts, "tiers": {tier: _pair(found, tier, len(starts)) for tier in tiers}}
 
 
-def _pair(found: Mapping[tuple[str, str], dict[int, int]], tier: str, num_steps: int) -> dict[str, list[int | None]]:
+def _pair(found: Sums, tier: str, num_steps: int) -> dict[str, list[int | None]]:
     return {name: [found[tier, name].get(slot) for slot in range(num_steps)] for name in ("resident", "capacity")}

@@ -107,5 +107,8 @@ class Line:
             self.num_samples[place] += run.num_samples[0]
             return
         end = place + len(run.values)
+        if not any(self.num_samples[place:end]):  # most often: the chunks of one series follow each other
+            self.values[place:end], self.num_samples[place:end] = run.values, run.num_samples
+            return
         self.values[place:end] = map(add, self.values[place:end], run.values)
         self.num_samples[place:end] = map(add, self.num_samples[place:end], run.num_samples)

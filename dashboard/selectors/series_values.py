@@ -1,12 +1,11 @@
 """One metric step by step, as exact integers, summed over whatever is not asked apart. Reads only; knows no chart."""
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from dashboard.selectors.metric_facts import METRIC_FACTS
 from dashboard.selectors.period import Period
-from dashboard.selectors.store import Counters, Metric, Names, Sums, counters_of, grouped, names_of, series_of, sums
+from dashboard.selectors.store import Counters, Metric, Names, Sums, counters_of, means, names_of, series_of, sums
 
 COLUMNS = ("engine", "model_name", "cache_tier", "detail")
 _OBSERVED_BY = ("engine", "model_name")
@@ -57,7 +56,7 @@ def series_values(wanted: Wanted, period: Period) -> list[Values]:
                 f"A mean is of each engine first: {len(names):,} gauges of {num_steps:,} steps are more than "
                 f"{MAX_READ:,}, the most that is read; ask for a longer step, a shorter period or one engine."
             )
-        found = _means(names, period)
+        found = means(names, period)
         return [_filled(wanted, key, found[key], found[key], num_steps) for key in keys]
     found, seen = sums(series, period, *wanted.by), _observed(wanted, period)
     return [_filled(wanted, key, found[key], seen[_seen_by(wanted, key)], num_steps) for key in keys]
@@ -82,14 +81,6 @@ def _told(wanted: Wanted, metric: str) -> Counters:
 def _filled(wanted: Wanted, key: Names, found: Slots, seen: Collection[int], num_steps: int) -> Values:
     values = [found.get(slot, 0) if slot in seen else None for slot in range(num_steps)]
     return Values(dict(zip(wanted.by, key, strict=True)), values)
-
-
-def _means(names: Mapping[int, Names], period: Period) -> dict[Names, dict[int, int]]:
-    """Engines add up: each one's mean over the step, to the whole, then their sum (as selectors/residency.py)."""
-    found: dict[Names, dict[int, int]] = defaultdict(lambda: defaultdict(int))
-    for slot, pk, value, num_samples in grouped({pk: pk for pk in names}, period):
-        found[names[pk]][slot] += round(value / num_samples)
-    return defaultdict(dict, found)
 
 
 def _observed(wanted: Wanted, period: Period) -> Sums:

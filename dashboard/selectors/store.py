@@ -1,7 +1,7 @@
 """Series as charts want them: filtered by engine and model, added up by name, in a period's steps. Knows no chart."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from django.db.models import QuerySet
 
@@ -56,11 +56,34 @@ def names_of(series: Counters, *by: str) -> dict[int, Names]:
     return {pk: tuple(columns) for pk, *columns in series.values_list("pk", *by)}
 
 
-def grouped(parts: Mapping[int, int], period: Period, of: Counted = Series) -> Iterable[tuple[int, int, int, int]]:
+def grouped(parts: Mapping[int, int], period: Period, of: Counted = Series) -> Iterator[tuple[int, int, int, int]]:
     """(slot, part, Σ value, Σ num_samples) of the period's steps that have any.
 
     `parts`: id of a series, or of a total where `of` says so → part, a set of series that add up.
     """
+    num_together = period.step_seconds // period.resolution
+    for part, line in _lines(parts, period, of):
+        for slot, (value, num_samples) in enumerate(_steps(line, num_together)):
+            if num_samples:
+                yield slot, part, value, num_samples
+
+
+def means(names: Mapping[int, Names], period: Period) -> Sums:
+    """Of gauges, by id: each one's mean over each step, to the whole, then the sum of those that have a name together.
+
+    Engines add up so: what two of them hold is together.
+    """
+    found: Sums = defaultdict(dict)
+    num_together = period.step_seconds // period.resolution
+    for series_id, line in _lines({series_id: series_id for series_id in names}, period, Series):
+        of_name = found[names[series_id]]
+        for slot, (value, num_samples) in enumerate(_steps(line, num_together)):
+            if num_samples:
+                of_name[slot] = of_name.get(slot, 0) + round(value / num_samples)
+    return found
+
+
+def _lines(parts: Mapping[int, int], period: Period, of: Counted) -> list[tuple[int, Line]]:
     resolution = period.resolution
     num_buckets = (period.end - period.start) // resolution
     lines: dict[int, Line] = {}
@@ -69,15 +92,17 @@ def grouped(parts: Mapping[int, int], period: Period, of: Counted = Series) -> I
         if (line := lines.get(part)) is None:
             line = lines[part] = Line(resolution, period.start, num_buckets)
         line.add(run)
-    for part, line in sorted(lines.items()):
-        for slot, value, num_samples in _steps(line, period.step_seconds // resolution):
-            yield slot, part, value, num_samples
+    return sorted(lines.items())
 
 
-def _steps(line: Line, num_together: int) -> Iterator[tuple[int, int, int]]:
-    for slot, first in enumerate(range(0, len(line.values), num_together)):
-        if num_samples := sum(line.num_samples[first : first + num_together]):
-            yield slot, sum(line.values[first : first + num_together]), num_samples
+def _steps(line: Line, num_together: int) -> Iterator[tuple[int, int]]:
+    return zip(_sums(line.values, num_together), _sums(line.num_samples, num_together), strict=True)
+
+
+def _sums(column: list[int], num_together: int) -> list[int]:
+    if num_together == 1:
+        return column
+    return [sum(column[start : start + num_together]) for start in range(0, len(column), num_together)]
 
 
 def in_tier_order(tiers: Collection[str]) -> list[str]:
