@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 from django.db import connection
+from django.utils import timezone
 
 from bench._origins import FACTS, STEP, Origins
 from bench._packed import Row, store
@@ -17,7 +18,7 @@ from dashboard.services.chunks import settle
 from dashboard.services.increases import create_series
 from dashboard.services.integrity import buckets_of
 from dashboard.services.recording import Look, book_looks, claim_many
-from dashboard.services.removal import remove_source
+from dashboard.services.removal import remove_sources
 from dashboard.sources.detection import read
 from dashboard.sources.reading import readings
 
@@ -102,8 +103,7 @@ def differences(start: int) -> int:
         for at, sums in buckets.items()
     }
     told = {row for row in recorded ^ reckoned if row[0] not in scrapes}
-    for source in sources:
-        remove_source(source)
+    remove_sources(sources, clock=timezone.now, seconds=60)
     return len(told)
 
 

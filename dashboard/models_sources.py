@@ -246,6 +246,7 @@ class Source(Access):
         Discovery, null=True, editable=False, on_delete=models.SET_NULL, related_name="sources"
     )
     gone_at = models.DateTimeField(null=True, editable=False, help_text="Since when its discovery does not list it.")
+    removed_at = models.DateTimeField(null=True, editable=False, help_text="Since when it is being removed.")
     is_enabled = models.BooleanField(default=True)
     due_at = models.DateTimeField(
         default=timezone.now, editable=False, help_text="The next scrape; while one runs, when its claim ends."

@@ -160,6 +160,7 @@ CELERY_BEAT_SCHEDULE = {
     "discover-due": {"task": "dashboard.tasks.discover_due", "schedule": 5.0, "options": {"expires": 30}},
     "evaluate-alerts": {"task": "dashboard.tasks.evaluate_alerts", "schedule": 30.0, "options": {"expires": 30}},
     "tell-webhooks": {"task": "dashboard.tasks.tell_webhooks", "schedule": 10.0, "options": {"expires": 10}},
+    "remove-due": {"task": "dashboard.tasks.remove_due", "schedule": 10.0, "options": {"expires": 10}},
     "settle": {"task": "dashboard.tasks.settle", "schedule": 60.0, "options": {"expires": 30}},
     "expire": {"task": "dashboard.tasks.expire", "schedule": 600.0, "options": {"expires": 300}},
 }

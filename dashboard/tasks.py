@@ -21,6 +21,7 @@ from dashboard.services import (
     logins,
     policy_search,
     recording,
+    removal,
     replaying,
     replays,
     retention,
@@ -30,6 +31,8 @@ from dashboard.services import (
 
 _replaying = threading.Lock()
 _searching = threading.Lock()
+_removing = threading.Lock()
+_REMOVAL_SECONDS = 8
 
 
 @shared_task(name="dashboard.tasks.record_due", queue="default", expires=5)
@@ -136,6 +139,17 @@ def record_once_more(sender: Any, **kwargs: Any) -> None:
 def settle() -> int:
     """Packs amounts that have been in the head for a while into chunks; of how many series."""
     return chunks.settle(now=timezone.now())
+
+
+@shared_task(name="dashboard.tasks.remove_due", queue="default", expires=10)
+def remove_due() -> int:
+    """Goes on with the removal of sources for some seconds in one of the threads; how many are gone."""
+    if not _removing.acquire(blocking=False):
+        return 0
+    try:
+        return removal.go_on(clock=timezone.now, seconds=_REMOVAL_SECONDS)
+    finally:
+        _removing.release()
 
 
 @shared_task(name="dashboard.tasks.expire", queue="default", expires=300)

@@ -22,7 +22,7 @@ from dashboard.forms_sources import SourceForm
 from dashboard.models import Series, Source
 from dashboard.selectors.source_states import describe, state_of
 from dashboard.selectors.tier_states import UNKNOWN
-from dashboard.services.removal import remove_source
+from dashboard.services.removal import remove_sources
 from dashboard.services.source_trial import Trial, try_source
 from dashboard.services.sources import start_over
 from dashboard.sources.adapter import HIT_TIERS
@@ -36,6 +36,7 @@ ACCESS = (
 )
 _COSTS = ("typed_prefill", "typed_loads")
 _COSTS_TEXT = "Seconds and dollars on the page What if, where the engine does not tell what computing and loading take."
+_REMOVAL_SECONDS = 2  # of a page's time: most sources are gone by then, of the rest the worker takes care
 _HEALTH = ("state", "last_tried", "last_read", "took", "samples", "remarks")
 
 
@@ -50,7 +51,7 @@ class SourceAdmin(admin.ModelAdmin[Source]):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Source]:
         """What is read; replays have a page of their own."""
-        return super().get_queryset(request).exclude(kind=Source.Kind.REPLAY)
+        return super().get_queryset(request).exclude(kind=Source.Kind.REPLAY).filter(removed_at=None)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Source | None = None) -> tuple[str, ...]:
         is_embedded = obj is not None and obj.kind == Source.Kind.EMBEDDED
@@ -137,11 +138,10 @@ class SourceAdmin(admin.ModelAdmin[Source]):
 
     def delete_model(self, request: HttpRequest, obj: Source) -> None:
         """After the page's own transaction, which would keep every writer of a total waiting until the last bucket."""
-        transaction.on_commit(partial(remove_source, obj))
+        transaction.on_commit(partial(_remove, [obj]))
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Source]) -> None:
-        for source in queryset:
-            remove_source(source)
+        _remove(list(queryset))
 
     def get_deleted_objects(
         self, objs: Any, request: HttpRequest
@@ -186,6 +186,10 @@ class SourceAdmin(admin.ModelAdmin[Source]):
     def remarks(self, source: Source) -> str:
         """What was odd about a text that could be read; why one could not is in the state."""
         return source.last_error or "none"
+
+
+def _remove(sources: list[Source]) -> None:
+    remove_sources(sources, clock=timezone.now, seconds=_REMOVAL_SECONDS)
 
 
 def _tried(request: HttpRequest) -> Trial:

@@ -52,6 +52,8 @@ def _told(source: Source, now: datetime) -> str:
         return f"{_capital(read)}, not tried since: is the worker running?"
     if state is SourceState.NEW:
         return "Not tried yet: the worker reads it within seconds."
+    if source.removed_at is not None:
+        return "It is being removed, with its numbers."
     if state is SourceState.OFF:
         return f"Switched off; {read}."
     if state is SourceState.GONE and source.gone_at is not None:

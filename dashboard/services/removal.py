@@ -1,6 +1,11 @@
-"""Removes a source with all that it brought, and takes that away from the totals. Not within one transaction."""
+"""Removes sources with all that they brought, and takes that away from the totals. Not within one transaction.
 
-from datetime import UTC, datetime
+Years of an engine with a hundred series take a second or two, a fleet minutes: what was asked for is written down,
+begun at once and gone on with by the worker.
+"""
+
+from collections.abc import Callable, Collection
+from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
 
@@ -8,16 +13,36 @@ from dashboard.models import Chunk, Head, Series, Source, TotalSeries
 from dashboard.services.chunks import take_away
 
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+Clock = Callable[[], datetime]
 
 
-def remove_source(source: Source) -> None:
-    """Series by series, so that no writer waits for long; what is left can be removed again.
+def remove_sources(sources: Collection[Source], *, clock: Clock, seconds: float) -> None:
+    """For so long at most; what is left by then is gone on with by `go_on`. Not to be called within a transaction."""
+    asked = Source.objects.filter(pk__in=[source.pk for source in sources])
+    asked.update(is_enabled=False, due_at=_LONG_AGO, removed_at=clock())
+    go_on(clock=clock, seconds=seconds)
 
-    Not to be called within a transaction. Looks and imports that are under way find their claims gone.
+
+def go_on(*, clock: Clock, seconds: float) -> int:
+    """Goes on with what was asked for, the oldest first, for so long at most; how many sources are gone."""
+    ends_at = clock() + timedelta(seconds=seconds)
+    num_gone = 0
+    for source in Source.objects.exclude(removed_at=None).order_by("removed_at", "pk"):
+        if clock() >= ends_at or not _remove(source, clock, ends_at):
+            break
+        num_gone += 1
+    return num_gone
+
+
+def _remove(source: Source, clock: Clock, ends_at: datetime) -> bool:
+    """Series by series, so that no writer waits for long. False where some are left when the time is over.
+
+    Looks and imports that are under way find their claims gone.
     """
-    Source.objects.filter(pk=source.pk).update(is_enabled=False, due_at=_LONG_AGO)
     source.backfills.all().delete()
     for series_id, total_id in source.series.values_list("pk", "total_id"):
+        if clock() >= ends_at:
+            return False
         with transaction.atomic():
             Source.objects.select_for_update().filter(pk=source.pk).first()
             if total_id is not None:
@@ -25,6 +50,7 @@ def remove_source(source: Source) -> None:
             remove_series([series_id])
     source.delete()
     TotalSeries.objects.filter(series=None).delete()
+    return True
 
 
 def remove_series(series_ids: list[int]) -> None:

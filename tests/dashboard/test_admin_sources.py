@@ -13,9 +13,11 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from dashboard import tasks
 from dashboard import valkey as valkey_module
 from dashboard.models import Discovery, Series, Source
 from dashboard.selectors.source_states import describe, state_of
+from dashboard.services.recording import due_source_ids
 from dashboard.services.sources import ensure_embedded, target_of
 from tests.dashboard.serving import self_signed
 
@@ -154,10 +156,27 @@ def test_a_source_that_was_read_can_be_deleted_with_its_series(admin: Client, in
 def test_a_source_is_removed_after_the_page_s_own_transaction(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within it every writer of a total would wait until years of buckets are gone."""
     held: list[bool] = []
-    monkeypatch.setattr("dashboard.admin.sources.remove_source", lambda source: held.append(connection.in_atomic_block))
+    held_too = lambda sources, **told: held.append(connection.in_atomic_block)  # noqa: E731
+    monkeypatch.setattr("dashboard.admin.sources.remove_sources", held_too)
     source = Source.objects.create(name="old", url="http://127.0.0.1:9/metrics")
     admin.post(f"{LIST}{source.pk}/delete/", {"post": "yes"})
     assert held == [False]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_left_of_a_large_removal_goes_with_the_worker_and_no_list_shows_it(
+    admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dashboard.admin.sources._REMOVAL_SECONDS", 0)
+    source = Source.objects.create(name="old", url="http://127.0.0.1:9/metrics")
+    Series.objects.create(source=source, engine="old/0", model_name="m", metric=Series.Metric.PROMPT_TOKENS)
+    admin.post(LIST, {"action": "delete_selected", "_selected_action": [source.pk], "post": "yes"})
+    source.refresh_from_db()
+    assert describe(source, timezone.now()) == "It is being removed, with its numbers."
+    assert due_source_ids(timezone.now()) == []
+    assert ">old<" not in admin.get(LIST).content.decode()
+    assert tasks.remove_due() == 1
+    assert not Source.objects.filter(name="old").exists()
 
 
 def test_the_embedded_source_cannot_be_deleted(admin: Client) -> None:

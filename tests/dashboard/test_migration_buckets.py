@@ -10,12 +10,13 @@ import pytest
 from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
 
 from dashboard import counters
 from dashboard.models import Chunk, EngineRun, Head, Resolution, Source, TotalChunk, TotalHead
 from dashboard.services.amounts import Amount
 from dashboard.services.head import add_amounts
-from dashboard.services.removal import remove_source
+from dashboard.services.removal import remove_sources
 from tests.dashboard.stores import sqlite_settings, used_as_default
 from tests.dashboard.told import moment
 from tests.stored import rows, total_rows
@@ -56,7 +57,7 @@ def test_buckets_of_an_older_version_are_kept_and_go_on_adding_up(no_tables_url:
         assert told == {10: 12, 60: 12, 3600: 5, 86400: 5}
         totals = {row.resolution: row.value for row in total_rows()}
         assert totals == {10: 19, 60: 19, 3600: 5, 86400: 5}
-        remove_source(Source.objects.get())
+        remove_sources(Source.objects.all(), clock=timezone.now, seconds=60)
         assert not any(left.objects.exists() for left in (Head, Chunk, TotalHead, TotalChunk))
 
 

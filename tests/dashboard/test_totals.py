@@ -2,6 +2,8 @@
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from itertools import count
 
 import pytest
 from django.db import connections, transaction
@@ -18,7 +20,7 @@ from dashboard.services.head import add_amounts
 from dashboard.services.increases import create_series
 from dashboard.services.integrity import check
 from dashboard.services.recording import Look, book_looks, claim
-from dashboard.services.removal import remove_source
+from dashboard.services.removal import go_on, remove_sources
 from dashboard.sources.adapter import Key
 from dashboard.sources.reading import Reading
 from tests.dashboard.stores import empty
@@ -55,6 +57,11 @@ class _Fleet:
     def add(self, *amounts: Amount) -> None:
         with transaction.atomic():
             add_amounts(amounts)
+
+
+def removed(*sources: Source) -> None:
+    remove_sources(sources, clock=timezone.now, seconds=60)
+    assert not Source.objects.filter(pk__in=[source.pk for source in sources]).exists()
 
 
 def naive(resolution: int) -> Counter[tuple[str, str, str, int]]:
@@ -95,13 +102,12 @@ def test_a_removed_source_takes_its_part_of_the_totals_along_and_nothing_else() 
     fleet = _Fleet()
     fleet.add(*(Amount(fleet.series(number, 0), START + 40 * step, 5) for number in range(3) for step in range(9)))
     fleet.add(Amount(fleet.series(1, 1, "only there"), START, 7))
-    remove_source(fleet.sources[1])
+    removed(fleet.sources[1])
     assert sum(totals(86_400).values()) == 2 * 9 * 5
     assert all(totals(resolution) == naive(resolution) for resolution in Resolution.values)
     check(now=moment(START))
     assert list(TotalSeries.objects.values_list("model_name", flat=True)) == ["m"]
-    remove_source(fleet.sources[0])
-    remove_source(fleet.sources[2])
+    removed(fleet.sources[0], fleet.sources[2])
     assert not total_rows()
 
 
@@ -125,9 +131,29 @@ def test_a_look_or_an_import_that_is_under_way_writes_nothing_to_a_source_that_i
         assert book_looks([(claimed, Look(now, 0.1, (reading,)))]) == []
 
     monkeypatch.setattr(removal, "take_away", meanwhile)
-    remove_source(gone)
+    removed(gone)
     assert totals(86_400) == naive(86_400)
     assert sum(totals(86_400).values()) == 5
+
+
+def test_a_removal_that_takes_long_is_gone_on_with_and_nothing_is_taken_away_twice() -> None:
+    fleet = _Fleet()
+    fleet.add(*(Amount(fleet.series(number, fact), START, 5) for number in range(3) for fact in range(3)))
+    now = timezone.now()
+    ticks = (now + timedelta(seconds=number) for number in count())
+    remove_sources(fleet.sources[:2], clock=lambda: next(ticks), seconds=3.5)
+    half_gone = Source.objects.exclude(removed_at=None).get(name="e0")
+    assert 0 < half_gone.series.count() < 3
+    assert totals(60) == naive(60)
+    turns = 0
+    while not go_on(clock=lambda: next(ticks), seconds=4.5):
+        turns += 1
+        assert turns < 9
+        assert totals(60) == naive(60)
+    go_on(clock=timezone.now, seconds=60)
+    assert set(Source.objects.values_list("name", flat=True)) == {"e2", "e3"}
+    assert totals(60) == naive(60)
+    check(now=moment(START))
 
 
 def test_many_writers_at_once_lose_nothing_and_never_wait_for_each_other_for_good() -> None:
