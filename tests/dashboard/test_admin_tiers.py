@@ -1,28 +1,19 @@
-"""The admin's tier pages: what they show, what they refuse, who may use them."""
+"""The admin's tier pages: sizes that are typed, what is refused, who may use them."""
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime
-from html import escape
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
-from django.urls import reverse
 
-from dashboard import valkey as valkey_module
-from dashboard import zone
 from dashboard.models import TierChange, TierSetting
 from dashboard.services import tiers
 from dashboard.services.tiers import Wish
-from dashboard.tier_modes import modes_of
-from tests.dashboard.live_engine import BLOCK_BYTES, GIB, publish, take_messages
-from tiers import LoadChoice, Policy, Tier, TierConfig, WriteMode
+from tests.dashboard.live_engine import GIB, publish, take_messages
+from tests.dashboard.tier_pages import LIST, change_url, clear_url, cpu_setting, live, open_form, save
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("valkey")]
-
-LIST = "/admin/dashboard/tiersetting/"
 
 
 @pytest.fixture
@@ -33,34 +24,7 @@ def admin(client: Client) -> Client:
 
 @pytest.fixture
 def cpu() -> TierSetting:
-    tiers.ensure_settings("local", {"gpu": GIB, "cpu": GIB, "disk": GIB})
-    return TierSetting.objects.get(cache_tier="cpu")
-
-
-def change_url(setting: TierSetting) -> str:
-    return reverse("admin:dashboard_tiersetting_change", args=[setting.pk])
-
-
-def clear_url(setting: TierSetting) -> str:
-    return reverse("admin:dashboard_tiersetting_clear", args=[setting.pk])
-
-
-def open_form(client: Client, setting: TierSetting) -> dict[str, str]:
-    """What a browser would post if nothing was touched."""
-    form = client.get(change_url(setting)).context["adminform"].form
-    return {name: form[name].value() for name in form.fields if form[name].value() is not None}
-
-
-def save(client: Client, setting: TierSetting, **typed: str) -> str:
-    """The text of the page that comes after saving."""
-    response = client.post(change_url(setting), {**open_form(client, setting), **typed}, follow=True)
-    assert response.status_code == 200
-    return response.content.decode()
-
-
-def live(client: Client, tier: str) -> dict[str, object]:
-    panel = client.get(f"{LIST}live/").json()
-    return next(row for engine in panel["engines"] for row in engine["tiers"] if row["cache_tier"] == tier)
+    return cpu_setting()
 
 
 def test_a_size_is_typed_as_people_write_it_and_the_engine_hears_of_it(admin: Client, cpu: TierSetting) -> None:
@@ -151,34 +115,6 @@ def test_a_size_that_is_larger_or_a_little_smaller_needs_no_confirmation(
     assert TierChange.objects.exists()
 
 
-def test_a_tier_that_holds_more_than_its_new_size_is_shrinking(admin: Client, cpu: TierSetting) -> None:
-    publish(cpu={"used_bytes": GIB + 1})
-    row = live(admin, "cpu")
-    assert (row["state"], row["used_percent"]) == ("shrinking", 100)
-    assert row["note"] == (
-        "It still holds more than its new size: what running requests read leaves when they are done."
-    )
-    assert "364 blocks" in admin.get(clear_url(cpu)).content.decode()
-
-
-def test_times_are_shown_in_the_zone_of_whoever_looks_and_it_is_named_once(admin: Client, cpu: TierSetting) -> None:
-    tiers.clear(setting_id=cpu.pk, author=None, now=datetime(2026, 7, 2, 22, 4, 5, tzinfo=UTC))
-    admin.cookies[zone.COOKIE] = "Asia/Kolkata"
-    assert str(live(admin, "cpu")["last_change"]).endswith("2026-07-03 03:34:05")
-    for path in (LIST, "/admin/dashboard/tierchange/"):
-        page = admin.get(path).content.decode()
-        assert "2026-07-03 03:34:05" in page
-        assert page.count("Asia/Kolkata") == 1
-
-
-@pytest.mark.parametrize(
-    "cookie", ["", "Nowhere/Town", "../../etc/passwd", "/etc/passwd", "a" * 3000, "\x00", "Europe"]
-)
-def test_a_zone_that_is_none_is_utc(admin: Client, cookie: str) -> None:
-    admin.cookies[zone.COOKIE] = cookie
-    assert "Times are in UTC." in admin.get("/admin/").content.decode()
-
-
 def test_another_setting_can_be_changed_while_the_size_is_above_what_the_machine_has_now(
     admin: Client, cpu: TierSetting
 ) -> None:
@@ -186,69 +122,6 @@ def test_another_setting_can_be_changed_while_the_size_is_above_what_the_machine
     save(admin, cpu, write_mode="write_through")
     cpu.refresh_from_db()
     assert cpu.write_mode == "write_through"
-
-
-def test_the_gpu_tier_has_a_policy_and_none_of_the_other_modes(admin: Client, cpu: TierSetting) -> None:
-    gpu = TierSetting.objects.get(cache_tier="gpu")
-    assert set(open_form(admin, gpu)) == {"size", "policy", "tenant_quota", "seen"}
-    assert live(admin, "gpu")["modes"] == "LRU"
-
-
-def test_when_a_block_is_stored_and_loaded_can_be_chosen_and_is_history(admin: Client, cpu: TierSetting) -> None:
-    publish(cpu={})
-    page = save(admin, cpu, write_mode="write_selective", store_after_hits="3", load="when_cheaper")
-    assert "write mode write back → write selective, store at hit 2 → at hit 3, load always → when cheaper" in page
-    cpu.refresh_from_db()
-    assert (cpu.write_mode, cpu.store_after_hits, cpu.load) == ("write_selective", 3, "when_cheaper")
-    assert live(admin, "cpu")["modes"] == "LRU, write selective at hit 3, loaded when cheaper"
-    assert take_messages() == [{"op": "reconcile"}]
-
-
-@pytest.mark.parametrize(
-    ("typed", "sentence"),
-    [
-        ({"store_after_hits": "0"}, "greater than or equal to 1"),
-        ({"store_after_hits": "1001"}, "less than or equal to 1000"),
-        ({"store_after_hits": "2.5"}, "Enter a whole number"),
-        ({"load": "sometimes"}, "sometimes is not one of the available choices"),
-        ({"write_mode": "write_around"}, "write_around is not one of the available choices"),
-        ({"tenant_quota": "0"}, "greater than or equal to 0.01"),
-        ({"tenant_quota": "1.5"}, "less than or equal to 1"),
-        ({"tenant_quota": "half"}, "Enter a number"),
-    ],
-)
-def test_a_mode_that_cannot_be_is_refused_and_the_old_ones_stay(
-    admin: Client, cpu: TierSetting, typed: dict[str, str], sentence: str
-) -> None:
-    before = Wish.of(cpu)
-    assert sentence in save(admin, cpu, **typed)
-    cpu.refresh_from_db()
-    assert Wish.of(cpu) == before
-    assert take_messages() == []
-
-
-def test_the_largest_share_of_a_tenant_is_chosen_for_each_tier(admin: Client, cpu: TierSetting) -> None:
-    page = save(admin, cpu, tenant_quota="0.5")
-    assert "tenant quota 100 % → 50 %" in page
-    assert live(admin, "cpu")["modes"] == "LRU, write back, loaded always, a tenant at most 50 %"
-    save(admin, TierSetting.objects.get(cache_tier="gpu"), tenant_quota="0.25")
-    assert live(admin, "gpu")["modes"] == "LRU, a tenant at most 25 %"
-
-
-def test_modes_that_the_engine_does_not_run_with_yet_are_pending(admin: Client, cpu: TierSetting) -> None:
-    publish(cpu={"modes": modes_of(cpu)})
-    assert (live(admin, "cpu")["state"], live(admin, "cpu")["applied_modes"]) == ("applied", "")
-    save(admin, cpu, load="when_cheaper")
-    row = live(admin, "cpu")
-    assert (row["state"], row["modes"]) == ("pending", "LRU, write back, loaded when cheaper")
-    assert row["applied_modes"] == "runs with LRU, write back, loaded always"
-
-
-def test_every_mode_that_the_tiers_know_can_be_chosen_and_the_first_ones_are_theirs(cpu: TierSetting) -> None:
-    assert TierSetting.Policy.values == list(Policy)
-    assert TierSetting.WriteMode.values == list(WriteMode)
-    assert TierSetting.Load.values == list(LoadChoice)
-    assert modes_of(cpu) == modes_of(TierConfig(Tier.CPU, 0))
 
 
 def test_a_size_for_an_offline_engine_is_kept_and_the_page_says_when_it_applies(
@@ -279,119 +152,6 @@ def test_the_second_of_two_admins_gets_a_sentence_and_overwrites_nothing(admin: 
 @pytest.mark.parametrize("seen", ["", "nonsense", '[1, "lru", "write_back"]'])
 def test_a_forged_record_of_what_was_seen_saves_nothing(admin: Client, cpu: TierSetting, seen: str) -> None:
     assert "does not say which sizes you saw, so nothing was saved" in save(admin, cpu, size="3 GiB", seen=seen)
-
-
-@pytest.mark.parametrize("policy", tuple(Policy))
-def test_every_policy_that_the_tiers_know_can_be_chosen(admin: Client, cpu: TierSetting, policy: Policy) -> None:
-    save(admin, cpu, policy=policy.value)
-    cpu.refresh_from_db()
-    assert cpu.policy == policy
-    shown = {"lru": "LRU", "s3fifo": "S3-FIFO", "arc": "ARC"}[policy]
-    assert live(admin, "cpu")["modes"] == f"{shown}, write back, loaded always"
-
-
-@pytest.mark.parametrize("policy", ["", "mru"])
-def test_a_policy_that_does_not_exist_is_refused(admin: Client, cpu: TierSetting, policy: str) -> None:
-    assert "errornote" in save(admin, cpu, policy=policy)
-
-
-def test_the_panel_says_what_every_tier_was_asked_holds_and_could_have(admin: Client, cpu: TierSetting) -> None:
-    publish(cpu={}, gpu={}, disk={})
-    row = live(admin, "cpu")
-    assert row["desired"] == "1 GiB"
-    assert row["applied"] == "1 GiB"
-    assert (row["used"], row["used_percent"]) == ("256 MiB", 25)
-    assert row["resident_tokens"] == "5,824"
-    assert (row["maximum"], row["maximum_reason"]) == ("8 GiB", "8 GiB of memory are free")
-    assert (row["state"], row["note"]) == ("applied", "")
-
-
-def test_the_panel_and_its_live_words_are_the_same(admin: Client, cpu: TierSetting) -> None:
-    publish(cpu={}, gpu={}, disk={})
-    page = admin.get(LIST).content.decode()
-    for word in ("desired", "applied", "used", "resident_tokens", "maximum", "state", "last_change"):
-        assert f'data-field="{word}">{escape(str(live(admin, "cpu")[word]))}<' in page
-
-
-def test_the_tiers_come_fastest_first(admin: Client) -> None:
-    tiers.ensure_settings("local", {"disk": 1, "gpu": 1, "cpu": 1})
-    [engine] = admin.get(f"{LIST}live/").json()["engines"]
-    assert [row["cache_tier"] for row in engine["tiers"]] == ["gpu", "cpu", "disk"]
-
-
-@pytest.mark.parametrize("difference", [0, 1, -1, GIB % BLOCK_BYTES, BLOCK_BYTES - 1])
-def test_a_size_within_a_block_of_what_was_asked_for_counts_as_applied(
-    admin: Client, cpu: TierSetting, difference: int
-) -> None:
-    publish(cpu={"capacity_bytes": GIB - difference})
-    assert live(admin, "cpu")["state"] == "applied"
-
-
-def test_a_size_that_the_engine_has_not_taken_yet_is_pending(admin: Client, cpu: TierSetting) -> None:
-    publish(cpu={"capacity_bytes": GIB // 2})
-    assert live(admin, "cpu")["state"] == "pending"
-
-
-def test_a_size_that_was_just_applied_is_seen_before_the_engine_publishes_again(
-    admin: Client, cpu: TierSetting
-) -> None:
-    publish(cpu={"capacity_bytes": GIB // 2})
-    tiers.record_applied("local", "cpu", GIB, "", cpu.changed_at)
-    assert (live(admin, "cpu")["applied"], live(admin, "cpu")["state"]) == ("1 GiB", "applied")
-
-
-def test_the_reason_of_a_refused_size_is_shown(admin: Client, cpu: TierSetting) -> None:
-    publish(cpu={"capacity_bytes": GIB // 2})
-    tiers.record_applied("local", "cpu", GIB // 2, "Only 700 MiB of memory are free.", cpu.changed_at)
-    row = live(admin, "cpu")
-    assert (row["state"], row["note"]) == ("differs", "Only 700 MiB of memory are free.")
-
-
-def test_an_offline_engine_is_said_to_be_offline_and_shows_no_numbers(admin: Client, cpu: TierSetting) -> None:
-    row = live(admin, "cpu")
-    assert row["state"] == "offline"
-    assert row["note"] == "Engine local is offline; the setting is kept and applied at its next start."
-    assert row["used"] == row["resident_tokens"] == row["applied"] == "–"
-
-
-def test_a_loading_engine_says_how_far_it_is(admin: Client, cpu: TierSetting) -> None:
-    publish(status="loading")
-    assert live(admin, "cpu")["state"] == "loading"
-    assert admin.get(f"{LIST}live/").json()["engines"][0]["headline"] == "loading: reading weights 40%"
-
-
-def test_an_engine_that_could_not_start_says_why(admin: Client, cpu: TierSetting) -> None:
-    publish(status="failed")
-    row = live(admin, "cpu")
-    assert (row["state"], row["note"]) == ("failed", "Engine local could not start: reading weights")
-    assert "There is nothing that could be cleared now." in admin.get(clear_url(cpu)).content.decode()
-
-
-@pytest.mark.parametrize("text", ["", "[]", "null", "{", '{"tiers": 3}', '{"progress": 1}', '{"tiers": {"cpu": []}}'])
-def test_a_snapshot_that_makes_no_sense_is_an_engine_that_is_not_there(
-    admin: Client, cpu: TierSetting, text: str
-) -> None:
-    valkey_module.client().set(valkey_module.engine_key("local"), text)
-    assert live(admin, "cpu")["state"] == "offline"
-
-
-def test_without_valkey_the_pages_work_and_say_so(admin: Client, cpu: TierSetting, settings: Any) -> None:
-    settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    valkey_module.forget_clients()
-    assert "Valkey cannot be reached" in admin.get(LIST).content.decode()
-    assert live(admin, "cpu")["state"] == "unknown"
-    assert "the engine applies this as soon as it can" in save(admin, cpu, size="2 GiB")
-    cpu.refresh_from_db()
-    assert cpu.desired_bytes == 2 * GIB
-
-
-def test_before_any_engine_started_the_panel_says_what_will_come(admin: Client) -> None:
-    assert "No engine has started yet." in admin.get(LIST).content.decode()
-
-
-def test_the_tier_panel_is_on_the_admins_first_page(admin: Client, cpu: TierSetting) -> None:
-    page = admin.get("/admin/").content.decode()
-    assert page.index("tier-panel") < page.index("app-dashboard")
 
 
 def test_clearing_first_shows_what_the_tier_holds_and_drops_nothing(admin: Client, cpu: TierSetting) -> None:

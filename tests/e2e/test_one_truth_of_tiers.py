@@ -13,7 +13,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.e2e.looks import buckets, logged_in
+from tests.e2e.looks import buckets, change, logged_in, rows
 from tests.e2e.stack import Stack
 from tests.e2e.workload import BLOCK_BYTES, BLOCK_SIZE, FILE_BYTES, StackOracle, conversations, sizes_in_env
 
@@ -206,3 +206,53 @@ def test_the_chart_of_bytes_adds_up_to_what_was_copied(page: httpx.Client, stack
         }
 
     stack.wait_until(lambda: drawn() == expected, f"the chart adds up to {expected}", 90)
+
+
+def test_a_tenant_at_its_share_pays_with_its_own_blocks_and_every_page_says_so(
+    page: httpx.Client, stack: Stack
+) -> None:
+    """The last of this file: it adds traffic of its own."""
+    ((setting,),) = rows(stack, "SELECT id FROM dashboard_tiersetting WHERE cache_tier = 'gpu'")
+    said = change(page, f"/admin/dashboard/tiersetting/{setting}/change/", tenant_quota=f"{int(SHARE) / 100}")
+    assert "The engine applies it within two seconds." in said
+    stack.wait_until(lambda: f"a tenant at most {SHARE} %" in _tiers(page)["gpu"], "the share is applied")
+    keys = {name: stack.manage("createapikey", name, "--tenant", name) for name in ("acme", "umbrella")}
+
+    kept = _ask(stack, keys["umbrella"], 1)
+    flood = [_ask(stack, keys["acme"], 10 + number) for number in range(4)]
+    again = _ask(stack, keys["umbrella"], 1)
+
+    assert [kept["gpu"], *(hits["gpu"] for hits in flood), again["gpu"]] == [0, 0, 0, 0, 0, 4 * BLOCK_SIZE]
+    labels = 'engine="local",model_name="SmolLM2-135M-Instruct"'
+    resident = f'tierscope_tenant_resident_tokens{{cache_tier="gpu",{labels},tenant="acme"}}'
+    stack.wait_until(lambda: f"{resident} {5 * BLOCK_SIZE}.0" in stack.metrics(), "acme has 5 of 20 blocks")
+    quota = f'tierscope_tier_evicted_blocks_total{{cache_tier="gpu",{labels},reason="quota"}}'
+    assert f"{quota} 11.0" in stack.metrics(), "of acme's 16 blocks"
+    stack.wait_until(lambda: "11 quota" in _evicted(page), "the Tiers page says it", 40)
+
+
+SHARE = "25"  # percent, of gpu's 21 blocks
+
+
+def _ask(stack: Stack, key: str, first: int) -> dict[str, int]:
+    """Four full blocks and one token. Hit tokens by tier."""
+    prompt = [*(1000 + first * 100 + number for number in range(4 * BLOCK_SIZE)), 7]
+    client = stack.openai().with_options(api_key=key)
+    answer = client.completions.create(
+        model="SmolLM2-135M-Instruct", prompt=prompt, max_tokens=1, temperature=0
+    ).model_dump()
+    time.sleep(0.1)  # the copies that it started have ended
+    hits: dict[str, int] = answer["usage"]["tierscope"]["hit_tokens"]
+    return hits
+
+
+def _tiers(page: httpx.Client) -> dict[str, str]:
+    """How each is configured, in words."""
+    (engine,) = page.get("/api/tiers.json?range=1h").raise_for_status().json()["engines"]
+    return {each["tier"]: each["modes_text"] for each in engine["tiers"]}
+
+
+def _evicted(page: httpx.Client) -> str:
+    cards = page.get("/api/tiers.json?range=1h").raise_for_status().json()["cards"]
+    facts = next(card["facts"] for card in cards if card["tier"] == "gpu")
+    return next(str(fact["more"]) for fact in facts if fact["name"] == "Evicted")
