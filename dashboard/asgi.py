@@ -10,10 +10,10 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 django.setup(set_prefix=False)
 
 from django.conf import settings  # noqa: E402  (Django has to be set up before)
-from django.core.signals import request_started  # noqa: E402
-from django.db import close_old_connections, reset_queries  # noqa: E402
+from django.core.signals import request_started  # noqa: E402  (as above)
+from django.db import close_old_connections, reset_queries  # noqa: E402  (as above)
 
-from dashboard.body_limit import BodyLimit  # noqa: E402
+from dashboard.body_limit import BodyLimit  # noqa: E402  (as above)
 
 # What needs no thread: the API's views are asynchronous, static files are found and read before anything else.
 _WITHOUT_THREAD = ("/v1/", settings.STATIC_URL)

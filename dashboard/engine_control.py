@@ -117,7 +117,7 @@ class Controller:
             record_cleared(message["change_id"], outcome)
 
     def _listen_for_aborts(self) -> None:
-        with self._connect().pubsub(ignore_subscribe_messages=True) as channel:  # type: ignore[no-untyped-call]
+        with self._connect().pubsub(ignore_subscribe_messages=True) as channel:  # type: ignore[no-untyped-call] # it has no types
             channel.subscribe(valkey.ABORT_CHANNEL)
             while not self._stopped.is_set():
                 message = channel.get_message(timeout=_BELL_SECONDS)

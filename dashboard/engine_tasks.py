@@ -7,7 +7,7 @@ from dashboard.engine_relay import serve
 from dashboard.jobs import TASK
 
 
-class _Unacknowledged(Task):  # type: ignore[type-arg]
+class _Unacknowledged(Task):  # type: ignore[type-arg] # generic in its stubs only
     Request = "dashboard.engine_worker:Taken"
 
 

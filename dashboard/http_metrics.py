@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
-disable_created_metrics()  # type: ignore[no-untyped-call]
+disable_created_metrics()  # type: ignore[no-untyped-call] # it has no types
 registry = CollectorRegistry(auto_describe=False)
 _requests = Counter(
     "tierscope_http_requests_total",
@@ -43,8 +43,8 @@ def http_metrics_middleware(
     def synchronous(request: HttpRequest) -> HttpResponseBase:
         started_at = time.perf_counter()
         response = get_response(request)
-        _count(request, response, time.perf_counter() - started_at)  # type: ignore[arg-type]
-        return response  # type: ignore[return-value]
+        _count(request, response, time.perf_counter() - started_at)  # type: ignore[arg-type] # synchronous here
+        return response  # type: ignore[return-value] # synchronous here
 
     return synchronous
 

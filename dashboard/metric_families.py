@@ -56,7 +56,7 @@ class Families:
     def _filled(self, family: Any, values: Values) -> Metric:
         for extra, value in values.items():
             family.add_metric([*self._labels.values(), *extra], value)
-        return family  # type: ignore[no-any-return]
+        return family  # type: ignore[no-any-return] # of any kind of family
 
 
 def cumulative(histogram: Counts) -> list[tuple[str, float]]:

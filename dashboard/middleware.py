@@ -27,7 +27,7 @@ def api_shortcut_middleware(get_response: Callable[[HttpRequest], Any]) -> Calla
 
     async def shortcut(request: HttpRequest) -> HttpResponseBase:
         if not f"{request.path_info}/".startswith(_API_PREFIX):
-            return await get_response(request)  # type: ignore[no-any-return]
+            return await get_response(request)  # type: ignore[no-any-return] # Django's chain tells no types
         match = request.resolver_match = resolve(request.path_info)
         response: HttpResponseBase = await match.func(request, *match.args, **match.kwargs)
         response["X-Content-Type-Options"] = "nosniff"
@@ -36,7 +36,7 @@ def api_shortcut_middleware(get_response: Callable[[HttpRequest], Any]) -> Calla
     return shortcut
 
 
-class AsyncWhiteNoiseMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]
+class AsyncWhiteNoiseMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc] # it has no types
     """WhiteNoise's own middleware is synchronous only: in an ASGI process every request, also a stream that lasts a
     minute, would hold a thread, and a client's disconnect would not reach the view.
     """
@@ -51,7 +51,7 @@ class AsyncWhiteNoiseMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]
 
     def __call__(self, request: HttpRequest) -> Answer:
         if not iscoroutinefunction(self.get_response):
-            return super().__call__(request)  # type: ignore[no-any-return]
+            return super().__call__(request)  # type: ignore[no-any-return] # as above
         return self._answer(request)
 
     def add_mime_headers(self, headers: Any, path: str, url: str) -> None:
@@ -63,12 +63,12 @@ class AsyncWhiteNoiseMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]
         """Files are known from the start and come from the page cache: no thread is needed."""
         found = self.find_file(request.path_info) if self.autorefresh else self.files.get(request.path_info)
         if found is None:
-            return await self.get_response(request)  # type: ignore[no-any-return]
+            return await self.get_response(request)  # type: ignore[no-any-return] # as above
         return _with_async_body(self.serve(found, request))
 
 
 def _with_async_body(response: StreamingHttpResponse) -> StreamingHttpResponse:
-    body = b"".join(response.streaming_content)  # type: ignore[arg-type]
+    body = b"".join(response.streaming_content)  # type: ignore[arg-type] # files are read synchronously
     streamed = StreamingHttpResponse(_chunks(body), status=response.status_code)
     streamed.headers = response.headers
     response.close()

@@ -36,7 +36,7 @@ def _database_problem(url: str, path: str) -> str:
     if number and not number.isdecimal():
         return "has a database that is not a number"
     try:
-        parse_url(url)  # type: ignore[no-untyped-call]
+        parse_url(url)  # type: ignore[no-untyped-call] # it has no types
     except ValueError:
         return "has a query that no Valkey client understands"
     return ""

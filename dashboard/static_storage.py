@@ -21,7 +21,7 @@ class HashedStaticFilesStorage(CompressedManifestStaticFilesStorage):  # type: i
     """
 
     support_js_module_import_aggregation = True
-    _imports: Any = HashedFilesMixin._js_module_import_aggregation_patterns  # type: ignore[attr-defined]
+    _imports: Any = HashedFilesMixin._js_module_import_aggregation_patterns  # type: ignore[attr-defined] # not in the stubs
     _js_module_import_aggregation_patterns = ("js/*.js", _imports[1])
 
 

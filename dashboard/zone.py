@@ -38,12 +38,12 @@ def zone_middleware(
 
         async def asynchronous(request: HttpRequest) -> HttpResponseBase:
             with timezone.override(zone_of(request)):
-                return await get_response(request)  # type: ignore[no-any-return]
+                return await get_response(request)  # type: ignore[no-any-return] # Django's chain tells no types
 
         return asynchronous
 
     def synchronous(request: HttpRequest) -> HttpResponseBase:
         with timezone.override(zone_of(request)):
-            return get_response(request)  # type: ignore[no-any-return]
+            return get_response(request)  # type: ignore[no-any-return] # as above
 
     return synchronous

@@ -49,7 +49,7 @@ class SecretAdmin(admin.ModelAdmin[S]):
         stored, plain = self.make(obj)
         obj.pk, obj.prefix, obj.hashed_key = stored.pk, stored.prefix, stored.hashed_key
         # On this request only: it is in no session, cookie, log or message, and a reload cannot show it again.
-        request.plain_secret = plain  # type: ignore[attr-defined]
+        request.plain_secret = plain  # type: ignore[attr-defined] # response_add shows it
 
     def response_add(self, request: HttpRequest, obj: S, post_url_continue: str | None = None) -> HttpResponse:
         context: dict[str, Any] = {
@@ -59,7 +59,7 @@ class SecretAdmin(admin.ModelAdmin[S]):
             "secret": obj,
             "noun": self.noun,
             "usage": self.usage,
-            "plain": request.plain_secret,  # type: ignore[attr-defined]
+            "plain": request.plain_secret,  # type: ignore[attr-defined] # from save_model
             "is_popup": IS_POPUP_VAR in request.POST,
         }
         response = TemplateResponse(request, "admin/dashboard/secret_created.html", context)

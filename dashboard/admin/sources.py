@@ -76,7 +76,7 @@ class SourceAdmin(admin.ModelAdmin[Source]):
     ) -> Any:
         """Asks a new address before Django's transaction begins: a slow server would hold SQLite's one writer."""
         if request.method == "POST":
-            request.refusal = self._asked(request, object_id)  # type: ignore[attr-defined]
+            request.refusal = self._asked(request, object_id)  # type: ignore[attr-defined] # get_form hands it on
         return super().changeform_view(request, object_id, form_url, extra_context)
 
     def _asked(self, request: HttpRequest, object_id: str | None) -> str:

@@ -81,7 +81,7 @@ class TierSettingAdmin(admin.ModelAdmin[TierSetting]):
 
     def save_model(self, request: HttpRequest, obj: TierSetting, form: ModelForm[TierSetting], change: bool) -> None:
         assert isinstance(form, TierSettingForm)
-        request.tier_changes = tiers.change(  # type: ignore[attr-defined]
+        request.tier_changes = tiers.change(  # type: ignore[attr-defined] # read once it is saved
             setting_id=obj.pk, seen=form.stored, wish=form.wish, author=user_of(request), now=timezone.now()
         )
 

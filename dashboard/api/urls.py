@@ -28,8 +28,8 @@ async def unknown(request: HttpRequest, rest: str) -> HttpResponseBase:
 def _outside_of_django(view: View) -> View:
     """/v1 says for itself who may come in: no CSRF cookie and no redirect to the login page before that."""
     view = _with_known_host(_with_own_405(view))
-    view.csrf_exempt = True  # type: ignore[attr-defined]
-    view.login_required = False  # type: ignore[attr-defined]
+    view.csrf_exempt = True  # type: ignore[attr-defined] # Django reads it
+    view.login_required = False  # type: ignore[attr-defined] # Django reads it
     return view
 
 
@@ -40,7 +40,7 @@ def _with_known_host(view: View) -> View:
             request.get_host()
         except DisallowedHost:
             return unknown_host().response()
-        return await view(request, **arguments)  # type: ignore[no-any-return]
+        return await view(request, **arguments)  # type: ignore[no-any-return] # views answer with responses
 
     return wrapped
 

@@ -51,7 +51,7 @@ async def model(request: HttpRequest, name: str) -> JsonResponse:
 
 
 async def _answer(request: HttpRequest, body: ChatRequest | CompletionRequest, *, is_chat: bool) -> HttpResponseBase:
-    caller: Caller = request.auth  # type: ignore[attr-defined]
+    caller: Caller = request.auth  # type: ignore[attr-defined] # ninja sets it
     request_id = f"{'chatcmpl' if is_chat else 'cmpl'}-{uuid.uuid4().hex}"
     received_at = time.time()
     job = Job(

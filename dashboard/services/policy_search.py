@@ -127,7 +127,7 @@ class _Turn:
             _held.clear()
             stops_at = self._clock() + timedelta(seconds=READ_SECONDS)
             known, numbers = search.sample, count(1)
-            goes_on = lambda: next(numbers) < known["requests"] if known else self._clock() < stops_at  # noqa: E731
+            goes_on = lambda: next(numbers) < known["requests"] if known else self._clock() < stops_at  # noqa: E731  (shorter than a def)
             sample, is_all = read_sample(search.file_name, search.form, goes_on)
             is_all = known.get("is_all", is_all)  # as many as the worker that began, however fast this one reads
             _held[search.pk] = sample
