@@ -53,10 +53,10 @@ class Command(BaseCommand):
 
 
 def _told_now(source: Source) -> str:
-    """Where nothing can be read there yet, why; "" where an engine answers."""
+    """Where nothing can be read there yet, why; where an engine answers, what is odd about how a Prometheus has it."""
     trial = try_source(source, now=timezone.now(), connection=valkey.client())
     if trial.engines:
-        return ""
+        return " ".join(trial.problems) if source.selector else ""
     return " ".join(["Nothing can be read there yet:", *(trial.problems or ["no engine is told."])])
 
 
