@@ -56,8 +56,11 @@ def _recordings(source: Any) -> tuple[list[float], int]:
 
     times = [_milliseconds(lambda index=index: one(index)) for index in range(ROUNDS)]  # type: ignore[misc]
     with connection.cursor() as cursor:
-        cursor.execute("SELECT COUNT(*) FROM dashboard_counterstate")
-        return times, 4 * int(cursor.fetchone()[0])
+        cursor.execute(
+            "SELECT (SELECT COUNT(DISTINCT series_id) FROM dashboard_head)"
+            " + (SELECT COUNT(DISTINCT series_id) FROM dashboard_totalhead)"
+        )
+        return times, int(cursor.fetchone()[0])
 
 
 def _text(engine: str, index: int) -> str:

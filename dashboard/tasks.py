@@ -33,6 +33,7 @@ _replaying = threading.Lock()
 _searching = threading.Lock()
 _removing = threading.Lock()
 _REMOVAL_SECONDS = 8
+_settling = threading.Lock()
 
 
 @shared_task(name="dashboard.tasks.record_due", queue="default", expires=5)
@@ -137,8 +138,16 @@ def record_once_more(sender: Any, **kwargs: Any) -> None:
 
 @shared_task(name="dashboard.tasks.settle", queue="default", expires=30)
 def settle() -> int:
-    """Packs amounts that have been in the head for a while into chunks; of how many series."""
-    return chunks.settle(now=timezone.now())
+    """Packs amounts that have been in the head for a while into chunks; of how many series.
+
+    One of a worker's threads at a time: with very many series it takes longer than until the next message.
+    """
+    if not _settling.acquire(blocking=False):
+        return 0
+    try:
+        return chunks.settle(now=timezone.now())
+    finally:
+        _settling.release()
 
 
 @shared_task(name="dashboard.tasks.remove_due", queue="default", expires=10)

@@ -9,7 +9,7 @@ from operator import add
 
 from django.db import connection
 
-from dashboard.chunks import NUM_BUCKETS, span_seconds, unpack
+from dashboard.chunks import NUM_BUCKETS, Buckets, ChunkError, span_seconds, unpack
 from dashboard.models import Series, TotalSeries
 
 Counted = type[Series] | type[TotalSeries]
@@ -63,11 +63,20 @@ def runs(
         if packed is None:
             yield Run(series_id, start_at, (int(value),), (int(num_samples),))
         else:
-            yield _cut(series_id, start_at, packed, resolution, start, end)
+            chunk = opened(of, series_id, resolution, start_at, packed)
+            yield _cut(series_id, start_at, chunk, resolution, start, end)
 
 
-def _cut(series_id: int, chunk_start: int, packed: bytes, resolution: int, start: int, end: int) -> Run:
-    chunk = unpack(packed)
+def opened(of: Counted, series_id: int, resolution: int, start_at: int, packed: bytes) -> Buckets:
+    """A stored chunk's buckets. Raises ChunkError, which says where it lies."""
+    try:
+        return unpack(packed)
+    except ChunkError as error:
+        place = f"series_id = {series_id} AND resolution = {resolution} AND start_at = {start_at}"
+        raise ChunkError(f"A row of {chunks_of(of)} cannot be read ({error}): {place}.") from None
+
+
+def _cut(series_id: int, chunk_start: int, chunk: Buckets, resolution: int, start: int, end: int) -> Run:
     first = max(0, (start - chunk_start) // resolution)
     last = min(NUM_BUCKETS, (end - chunk_start) // resolution)
     if first == 0 and last == NUM_BUCKETS:

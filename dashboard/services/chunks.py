@@ -5,25 +5,31 @@ transaction: what it takes from the head is in the chunks of all resolutions, or
 workers may move: who comes second to a series finds nothing left. Knows no readings.
 """
 
+import logging
+import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 
 from django.db import connection, transaction
 
 from dashboard.batches import batched
-from dashboard.chunks import Buckets, pack, place_of, unpack
+from dashboard.chunks import Buckets, ChunkError, pack, place_of
 from dashboard.models import Resolution, Series, TotalSeries
 from dashboard.selectors.kept import oldest_starts, retention
-from dashboard.selectors.runs import Counted, chunks_of, head_of, runs
+from dashboard.selectors.runs import Counted, chunks_of, head_of, opened, runs
 from dashboard.services.amounts import Amount, ByPlace, Sums, with_totals
 from dashboard.services.amounts import sums_of as _sums_of
 from dashboard.services.rows import execute_rows, fetch_of
+
+_log = logging.getLogger(__name__)
 
 # What stays in the head is read as rows: ten minutes are at most 66 of a series. Each move writes four chunks anew.
 HEAD_SECONDS = 600
 _SETTLED_SECONDS = 60  # of what is younger, more may come
 _TOGETHER = 100  # series that one transaction moves: some hundredths of a second
+# SQLite has no queue of writers: who waits sleeps up to 0.1 s between two tries, and would find it taken each time.
+_SQLITE_REST_SECONDS = 0.12
 
 Key = tuple[int, int, int]  # series_id, resolution, start of the chunk
 Changes = Mapping[Key, Iterable[tuple[int, int, int]]]  # of buckets by index: more value, more samples
@@ -82,26 +88,44 @@ def change(of: Counted, changes: Changes) -> None:
         execute_rows(_REMOVE.replace("{table}", chunks_of(of)), [key for key in gone if key in stored])
 
 
-def settle(*, now: datetime) -> int:
-    """Moves what has been in the head for longer than HEAD_SECONDS; of how many series. Restartable."""
+def settle(*, now: datetime, rest: Callable[[float], None] = time.sleep) -> int:
+    """Moves what has been in the head for longer than HEAD_SECONDS; of how many series. Restartable.
+
+    A series with a chunk that cannot be read stays in the head, which is read as well, and keeps no other.
+    """
     second = int(now.timestamp())
     oldest = oldest_starts(retention(), second)
     num_moved = 0
     for of in (Series, TotalSeries):
-        for together in batched(_due(of, second - HEAD_SECONDS), _TOGETHER):
-            with transaction.atomic():
-                move(of, lock(of, together), second - _SETTLED_SECONDS, oldest)
-            num_moved += len(together)
+        for number, together in enumerate(batched(_due(of, second - HEAD_SECONDS), _TOGETHER)):
+            if number and connection.vendor == "sqlite":
+                rest(_SQLITE_REST_SECONDS)
+            num_moved += _settle(of, together, second - _SETTLED_SECONDS, oldest)
     return num_moved
+
+
+def _settle(of: Counted, series_ids: Collection[int], before: int, oldest: Mapping[int, int]) -> int:
+    try:
+        with transaction.atomic():
+            there = lock(of, series_ids)
+            move(of, there, before, oldest)
+    except ChunkError as error:
+        if len(series_ids) > 1:
+            return sum(_settle(of, [each], before, oldest) for each in series_ids)
+        _log.error("%s Its newest amounts stay in the head.", error)
+        return 0
+    return len(there)
 
 
 def move(of: Counted, series_ids: Collection[int], before: int, oldest: Mapping[int, int]) -> None:
     """What these series, which the caller holds, have in the head from before a second."""
     sql = _TAKE.format(table=head_of(of), before=int(before), ids="{ids}")
     found: dict[Key, list[tuple[int, int, int]]] = defaultdict(list)
+    known: dict[int, list[tuple[int, int, int]]] = {}  # the same sixty seconds for all of them
     for series_id, at, value, num_samples in fetch_of(sql, series_ids):
-        for resolution, start_at in _starts(at, oldest):
-            chunk_start, index = place_of(start_at, resolution)
+        if (places := known.get(at)) is None:
+            places = known[at] = [(step, *place_of(start_at, step)) for step, start_at in _starts(at, oldest)]
+        for resolution, chunk_start, index in places:
             found[series_id, resolution, chunk_start].append((index, value, num_samples))
     change(of, found)
 
@@ -137,7 +161,7 @@ def _load(of: Counted, keys: Collection[Key]) -> dict[Key, Buckets]:
     sql = _LOAD.format(table=chunks_of(of), starts=", ".join({str(int(start)) for _, _, start in keys}), ids="{ids}")
     wanted = set(keys)
     return {
-        key: unpack(packed)
+        key: opened(of, *key, packed)
         for *told, packed in fetch_of(sql, {series_id for series_id, _, _ in keys})
         if (key := (told[0], told[1], told[2])) in wanted
     }

@@ -1,5 +1,5 @@
 """Verifies the store: every resolution says the same about every stretch of time that it keeps whole, totals say what
-the engines' series come to, and no bucket is of a series that is gone.
+the engines' series come to, no bucket is of a series that is gone, and every chunk can be read.
 """
 
 from collections import Counter
@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from itertools import pairwise
 
+from dashboard.chunks import ChunkError
 from dashboard.models import Chunk, Head, Resolution, Series, TotalChunk, TotalHead, TotalSeries
 from dashboard.selectors.kept import oldest_starts, retention
 from dashboard.selectors.runs import Counted, runs
@@ -18,7 +19,13 @@ Buckets = dict[int, tuple[int, int]]  # start → Σ value, Σ num_samples
 
 def check(*, now: datetime) -> None:
     """Raises AssertionError with a sentence."""
-    oldest = oldest_starts(retention(), now.timestamp())
+    try:
+        _check(oldest_starts(retention(), now.timestamp()))
+    except ChunkError as error:
+        raise AssertionError(str(error)) from None
+
+
+def _check(oldest: Mapping[int, int]) -> None:
     wrong = [place for pk in _all(Series) for place in _differences(buckets_of([pk]), oldest)]
     assert not wrong, f"{len(wrong)} buckets differ from the finer ones that make them up: {wrong[:_SHOWN]}"
     wrong_totals = [place for pk in _all(TotalSeries) for place in _wrong_of_total(pk, oldest)]

@@ -256,7 +256,8 @@ def _read_embedded(source: Source, connection: redis.Redis, now: datetime) -> Re
 
 def _unread(source: Source, entries: Iterable[Published]) -> Iterable[Published]:
     """Runs that ended are published for an hour: what is booked already is not parsed again."""
-    booked = {(run.engine, run.boot_id): run.read_at for run in source.runs.all()}
+    runs = source.runs.values_list("engine", "boot_id", "read_at")  # without their counters, some KB each
+    booked = {(engine, boot_id): read_at for engine, boot_id, read_at in runs}
     return (entry for entry in entries if entry.at > booked.get((entry.engine, entry.boot_id), _LONG_AGO))
 
 

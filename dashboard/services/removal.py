@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from django.db import transaction
 
 from dashboard.models import Chunk, Head, Series, Source, TotalSeries
-from dashboard.services.chunks import take_away
+from dashboard.services.chunks import lock, take_away
 
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 Clock = Callable[[], datetime]
@@ -54,7 +54,8 @@ def _remove(source: Source, clock: Clock, ends_at: datetime) -> bool:
 
 
 def remove_series(series_ids: list[int]) -> None:
-    """With their buckets. Must run inside a transaction."""
+    """With their buckets. Must run inside a transaction. Whoever packs them meanwhile is waited for."""
+    lock(Series, series_ids)
     for rows in (Head, Chunk):
         rows.objects.filter(series__in=series_ids).delete()
     Series.objects.filter(pk__in=series_ids).delete()

@@ -6,15 +6,17 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from django.db import connections, transaction
+from django.db import connection, connections, transaction
 from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dashboard.chunks import ChunkError
 from dashboard.models import Chunk, Head, Resolution, Retention, Series, TotalHead
 from dashboard.selectors.runs import newest, runs
 from dashboard.services import chunks, head
 from dashboard.services.amounts import Amount
+from dashboard.services.increases import create_series
 from dashboard.services.integrity import check
 from tests.dashboard.amounts import AmountStore
 from tests.dashboard.told import moment
@@ -116,6 +118,34 @@ def test_what_is_too_old_for_a_resolution_is_left_out_of_it_only() -> None:
         head.add_amounts([Amount(one, START - 30 * 86_400, 1), Amount(one, START - 3 * 86_400, 1)])
     chunks.settle(now=moment(START))
     assert Counter(row.resolution for row in rows()) == {60: 1, 3_600: 2, 86_400: 2}
+
+
+def test_a_chunk_that_cannot_be_read_keeps_no_other_series_in_the_head(caplog: pytest.LogCaptureFixture) -> None:
+    ids = _ids(AmountStore())
+    with transaction.atomic():
+        chunks.add(chunks.sums_of([Amount(ids[1], START, 1)], OLDEST))
+        head.add_amounts(Amount(pk, START, 7) for pk in ids)
+    Chunk.objects.filter(resolution=60).update(packed=b"\x01\x00")
+    assert chunks.settle(now=moment(START + 3_600)) == 3, "two series and the total"
+    assert list(Head.objects.values_list("series_id", "value")) == [(ids[1], 7)], "nothing of it is lost"
+    place = f"series_id = {ids[1]} AND resolution = 60 AND start_at = {START - START % 21_600}"
+    assert place in caplog.text
+    with pytest.raises(ChunkError, match=place):
+        list(runs(ids, 60))
+    with pytest.raises(AssertionError, match=place):
+        check(now=moment(START))
+    Chunk.objects.filter(resolution=60, series=ids[1]).delete()
+    assert chunks.settle(now=moment(START + 3_600)) == 1
+
+
+def test_others_get_their_turn_to_write_between_two_portions_on_sqlite(store: str) -> None:
+    source = AmountStore().source
+    create_series((source.pk, "e", ("m", "prompt_tokens", "", str(number))) for number in range(101))
+    with transaction.atomic():
+        head.add_amounts(Amount(pk, START, 1) for pk in Series.objects.values_list("pk", flat=True))
+    rests: list[bool] = []
+    assert chunks.settle(now=moment(START + 3_600), rest=lambda _: rests.append(connection.in_atomic_block)) == 202
+    assert rests == ([False, False] if store == "sqlite" else [])
 
 
 def test_a_chunk_that_has_nothing_left_goes() -> None:

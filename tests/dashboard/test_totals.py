@@ -2,6 +2,7 @@
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
 from itertools import count
 
@@ -154,6 +155,31 @@ def test_a_removal_that_takes_long_is_gone_on_with_and_nothing_is_taken_away_twi
     assert set(Source.objects.values_list("name", flat=True)) == {"e2", "e3"}
     assert totals(60) == naive(60)
     check(now=moment(START))
+
+
+def test_a_series_that_is_being_packed_is_removed_after_that() -> None:
+    """A gauge has no total whose rows its removal would wait for."""
+    fleet, now = _Fleet(), moment(START + 3_600)
+    gauge = fleet.series(0, 3)
+    fleet.add(Amount(gauge, START, 5))
+
+    def remove() -> None:
+        try:
+            with transaction.atomic():
+                removal.remove_series([gauge])
+        finally:
+            connections["default"].close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            chunks.lock(Series, [gauge])
+            removed = pool.submit(remove)
+            with suppress(TimeoutError):
+                removed.result(0.5)
+            chunks.move(Series, [gauge], START + 60, dict.fromkeys(Resolution.values, 0))
+        removed.result()
+    check(now=now)
+    assert not rows()
 
 
 def test_many_writers_at_once_lose_nothing_and_never_wait_for_each_other_for_good() -> None:
