@@ -7,6 +7,7 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from dashboard.api.errors import ApiError
+from dashboard.chunks import ChunkError
 from dashboard.read_api.auth import TokenOrSession
 from dashboard.read_api.views import router
 
@@ -50,6 +51,12 @@ def on_unauthenticated(request: HttpRequest, error: AuthenticationError) -> Http
 @api.exception_handler(HttpError)
 def on_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
     return ApiError(error.status_code, str(error.message), code="invalid_request").response()
+
+
+@api.exception_handler(ChunkError)
+def on_unreadable(request: HttpRequest, error: ChunkError) -> HttpResponse:
+    logger.error("%s", error)
+    return ApiError(500, f"{error} docs/operating.md says what to do.", code="internal_error").response()
 
 
 @api.exception_handler(Exception)

@@ -1,5 +1,6 @@
 """JSON answers for the pages' own scripts: 401 instead of a redirect, 400 with one sentence instead of a traceback."""
 
+import logging
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -7,8 +8,10 @@ from typing import Any
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
+from dashboard.chunks import ChunkError
 from dashboard.views.params import BadParameterError
 
+_log = logging.getLogger(__name__)
 STAFF_ONLY = "Only staff may do this."
 LOG_IN_FIRST = "Log in first: your session has ended."
 
@@ -37,6 +40,9 @@ def json_view(
                 response = JsonResponse(build(request, **kwargs))
             except BadParameterError as error:
                 return refusal(400, str(error))
+            except ChunkError as error:
+                _log.error("%s", error)
+                return refusal(500, f"{error} docs/operating.md says what to do.")
             response["Cache-Control"] = "no-store"
             return response
 

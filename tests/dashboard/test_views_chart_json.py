@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from dashboard.models import TierChange
+from dashboard.models import TierChange, TotalChunk
 from dashboard.views.time_charts import TIME_CHARTS
 from tests.dashboard.live_engine import publish
 from tests.dashboard.seeded import MODEL, SeededEngine, lively
@@ -45,6 +45,20 @@ def test_the_tokens_chart_adds_up_to_what_was_stored(browser: Client) -> None:
     figure = get(browser, "/api/charts/tokens.json?range=15m")["figure"]
     tokens = {trace["name"]: sum(y * 10 for y in trace["y"] if y is not None) for trace in figure["data"]}
     assert {name: round(total) for name, total in tokens.items()} == {"gpu": 64, "disk": 32, "computed": 70}
+
+
+@pytest.mark.usefixtures("seeded")
+def test_a_stored_row_that_cannot_be_read_is_told_by_its_place_and_not_left_out(browser: Client) -> None:
+    TotalChunk.objects.filter(resolution=10).update(packed=b"torn")
+    for address in ("/api/charts/tokens.json?range=15m", "/api/v1/totals?range=15m"):
+        User.objects.update(is_staff=True)
+        response = browser.get(address)
+        assert response.status_code == 500
+        error = response.json()["error"]
+        sentence = error if isinstance(error, str) else error["message"]
+        assert sentence.startswith("A row of dashboard_totalchunk cannot be read (a chunk begins with 746f72")
+        assert "resolution = 10 AND start_at = " in sentence
+    get(browser, "/api/tiles.json?range=30d")
 
 
 @pytest.mark.usefixtures("seeded")
