@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NotRequired, TypedDict, Unpack
 
 from engine.build import build_engine, resolve_device
 from engine.engine import Engine
@@ -19,6 +20,17 @@ from tiers.block_format import stored_bytes
 
 MODEL_CACHE = Path(tempfile.gettempdir()) / "tierscope-bench-model"
 BLOCK_SIZE = 16
+
+
+class Sizes(TypedDict):
+    """In blocks; `url` is the server of the remote tier, if there is one."""
+
+    gpu_blocks: int
+    cpu_blocks: NotRequired[int]
+    disk_blocks: NotRequired[int]
+    remote_blocks: NotRequired[int]
+    url: NotRequired[str]
+    mode: WriteMode
 
 
 @dataclass
@@ -44,7 +56,15 @@ def load_model() -> LoadedModel:
 
 
 @contextmanager
-def real_engine(
+def real_engine(loaded: LoadedModel, **sizes: Unpack[Sizes]) -> Iterator[Engine]:
+    """A started engine whose tiers hold so many blocks each; everything is gone afterwards."""
+    with stepped_engine(loaded, **sizes) as engine:
+        engine.start()
+        yield engine
+
+
+@contextmanager
+def stepped_engine(
     loaded: LoadedModel,
     *,
     gpu_blocks: int,
@@ -54,7 +74,7 @@ def real_engine(
     url: str = "",
     mode: WriteMode,
 ) -> Iterator[Engine]:
-    """A started engine whose tiers hold so many blocks each; everything is gone afterwards."""
+    """As `real_engine`, but whoever has it takes its steps."""
     slab = loaded.model.slab(BLOCK_SIZE)
     with tempfile.TemporaryDirectory(prefix="tierscope-bench-") as folder:
         tiers: tuple[TierConfig, ...] = (
@@ -65,7 +85,6 @@ def real_engine(
         if url:
             tiers += (TierConfig(Tier.REMOTE, remote_blocks * stored_bytes(slab), write_mode=mode, url=url),)
         engine = build_engine(EngineConfig("bench", tiers, block_size=BLOCK_SIZE), loaded, MachineLimits())
-        engine.start()
         try:
             yield engine
         finally:
