@@ -1,11 +1,13 @@
-"""A Valkey for the tests of the remote tier, without Django. Knows nothing about any one test."""
+"""A Valkey, and engines over it, for the tests of the remote tier, without Django. Knows nothing about any one test."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from tests.tiers.rig import Build, Clock, Rig, config, make_rig
 from tests.tiers.valkey import ValkeyServer
-from tiers import warm_up
+from tiers import WriteMode, warm_up
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +28,24 @@ def kv_server(running_kv_server: ValkeyServer) -> ValkeyServer:
 def compiled() -> None:
     """So that no test waits for it in the middle."""
     warm_up()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def build(kv_server: ValkeyServer, clock: Clock) -> Iterator[Build]:
+    """Engines with 6 blocks of gpu, each with the same server below."""
+    rigs: list[Rig] = []
+
+    def rig(mode: WriteMode = WriteMode.WRITE_THROUGH, url: str = kv_server.url, **sizes: int) -> Rig:
+        given: dict[str, Any] = {"gpu": 6, "remote": 16, "url": url, "mode": mode}
+        settings = config(**given | sizes)
+        rigs.append(make_rig(settings, clock=clock))
+        return rigs[-1]
+
+    yield rig
+    for each in rigs:
+        each.cache.close()

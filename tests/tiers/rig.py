@@ -27,6 +27,7 @@ from tiers import (
     senddown,
 )
 from tiers.block_format import stored_bytes
+from tiers.remote import RemoteStore
 from tiers.remote_reader import Land
 
 BLOCK_SIZE = 4
@@ -53,6 +54,9 @@ class EndlessMachine(MachineLimits):
 
 def content(key: BlockKey) -> bytes:
     return key * (SLAB.num_bytes // len(key))
+
+
+Build = Callable[..., "Rig"]
 
 
 def into(targets: Sequence[bytearray]) -> Land:
@@ -158,3 +162,14 @@ def make_rig(config: CacheConfig, clock: Callable[[], float] = time.monotonic) -
     rig = Rig(TieredCache(config, pool, clock=clock, memory=EndlessMachine()), pool)
     rig.settle()
     return rig
+
+
+def look(rig: Rig, clock: Clock) -> None:
+    """At the server, as it is done now and then."""
+    clock.now += 10
+    rig.settle()
+
+
+def value_name(key: bytes) -> bytes:
+    """Of a block that `config` describes, on the server."""
+    return RemoteStore("unix:///nowhere", SLAB, 4, "test").prefix + b"b:" + key
