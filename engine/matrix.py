@@ -37,7 +37,7 @@ class Matrix:
 
 def _packed(plain: torch.Tensor) -> torch.Tensor | None:
     """None where PyTorch was built without oneDNN, or for another device."""
-    has_onednn: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    has_onednn: bool = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]  # torch types it not
     if plain.device.type != "cpu" or not has_onednn:
         return None
     packed: torch.Tensor = torch.ops.mkldnn._reorder_linear_weight(plain.t().contiguous(), MANY_ROWS)

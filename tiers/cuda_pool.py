@@ -26,7 +26,7 @@ class CudaPool:
         self._slab_bytes, self._shape, self._dtype = slab.num_bytes, slab.shape, dtype
         self._device = device
         self._slabs = torch.zeros((num_blocks, slab.num_bytes), dtype=torch.uint8, device=device)
-        self._stream: Any = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        self._stream: Any = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch types it not
         self._staging = torch.empty(slab.num_bytes, dtype=torch.uint8, pin_memory=True)
         self._event: Any = None
         self._busy = threading.Lock()
@@ -96,6 +96,6 @@ class CudaPool:
     def fence(self) -> None:
         import torch
 
-        event: Any = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        event: Any = torch.cuda.Event()  # type: ignore[no-untyped-call]  # torch types it not
         event.record(torch.cuda.current_stream(self._device))
         self._event = event

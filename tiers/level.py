@@ -3,7 +3,7 @@
 Knows nothing about the other tiers or how bytes move.
 """
 
-from tiers.books import steps
+from tiers.books import loads, steps
 from tiers.books.books import Books
 from tiers.books.layout import (
     CAPACITY,
@@ -145,7 +145,7 @@ class Level:
     @property
     def keeps_hits(self) -> bool:
         """A block stays when it is read, besides the copy that goes up."""
-        return self.writes_through
+        return bool(loads.keeps_hits(self._books.tables.levels, self.rank))
 
     def takes(self, node: Node) -> bool:
         """Whether the block may come here at all: it was hit often enough, where that is asked for."""

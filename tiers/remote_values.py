@@ -65,8 +65,8 @@ def take(
     own = os.dup(connection.fileno())  # a number that stays ours when another thread closes the connection
     try:
         num_taken, ended = _take_values(
-            own, np.frombuffer(buffer, np.uint8), held, np.frombuffer(head, np.uint8), addresses, headers, digests,
-            sizes, int(seconds * NANOSECONDS), state,
+            own, np.frombuffer(buffer, np.uint8), held, np.frombuffer(head, np.uint8), addresses, headers.ctypes.data,
+            digests, sizes, int(seconds * NANOSECONDS), state,
         )  # fmt: skip
     finally:
         os.close(own)
@@ -76,7 +76,7 @@ def take(
 
 @aside
 def _take_values(
-    descriptor: int, buffer: Any, held: Ints64, head: Any, targets: Ints64, headers: Any, digests: Any, sizes: Ints64,
+    descriptor: int, buffer: Any, held: Ints64, head: Any, targets: Ints64, headers: int, digests: Any, sizes: Ints64,
     nanoseconds: int, state: int,
 ) -> tuple[int, int]:  # fmt: skip
     """`sizes` are the bytes of a head, a header and a payload; returns how many are whole and how it ended."""
@@ -87,7 +87,7 @@ def _take_values(
         if ended != DONE:
             return number, ended
         start = held[START] + sizes[HEAD]
-        headers[number, :] = buffer[start : start + sizes[HEADER]]
+        _memmove(headers + number * sizes[HEADER], buffer.ctypes.data + start, sizes[HEADER])
         held[START] = start + sizes[HEADER]
         xxh3.reset(state)
         ended = _take_payload(wire, targets[number], sizes, state)

@@ -55,7 +55,7 @@ class Wire:
     """
 
     def __init__(self, url: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._options: dict[str, Any] = parse_url(url)  # type: ignore[no-untyped-call]
+        self._options: dict[str, Any] = parse_url(url)  # type: ignore[no-untyped-call]  # redis-py types it not
         self._new_connection(1.0)  # an option that does not exist is found now
         self._clock = clock
         self._socket: socket.socket | None = None

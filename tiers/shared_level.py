@@ -51,11 +51,6 @@ class SharedLevel(Level):
         super().rebalanced()
         self.is_storing &= self.is_over or self.is_behind
 
-    @property
-    def keeps_hits(self) -> bool:
-        """Others may want it."""
-        return True
-
     def used_elsewhere(self, copy: Copy) -> None:
         """Others have used the block; nobody here reads it now."""
         self.eviction.touch(copy, is_noted=False)

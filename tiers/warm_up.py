@@ -63,6 +63,7 @@ def _seldom() -> None:
     steps.touch_all(*books.tables, first.row)
     level.eviction.surplus()
     level.eviction.hold(copy)
+    assert not level.keeps_hits
     assert find(books, first.key) in oldest_first([first])
     first.descendants()
     orders.take_notes(*books.tables, 0)

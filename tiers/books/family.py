@@ -12,6 +12,7 @@ from tiers.books.layout import (
     COPY,
     DEPTH,
     ELDER,
+    FLAGS,
     IS_KNOWN,
     MEMORY,
     NODES,
@@ -21,7 +22,11 @@ from tiers.books.layout import (
     NUM_INDEXED,
     NUM_REFS,
     PARENT,
+    RANK,
+    SOURCE,
     TENANT,
+    TIER,
+    VALID,
     YOUNGER,
     Tables,
     at,
@@ -44,6 +49,14 @@ def fastest(t: Tables, node: int) -> int:
         if copy != NONE:
             return copy
     return NONE
+
+
+@part
+def lies_in(t: Tables, copy: int) -> int:
+    """The tier where the copy's bytes are now: until they have come, where they come from."""
+    if at(t.copies, copy, FLAGS) & VALID:
+        return t.levels[at(t.copies, copy, RANK), TIER]
+    return at(t.copies, copy, SOURCE)
 
 
 @part

@@ -1,7 +1,7 @@
 """Blocks of a request that come up to gpu, all of them at once. Compiled; knows nothing about slots or bytes."""
 
 from tiers.books.compiled import Ints32, Ints64, entry, part
-from tiers.books.family import copy_at, fastest
+from tiers.books.family import copy_at, fastest, lies_in
 from tiers.books.layout import (
     CAPACITY,
     FLAGS,
@@ -14,7 +14,6 @@ from tiers.books.layout import (
     PROMOTED,
     RANK,
     SLOT,
-    SOURCE,
     TIER,
     VALID,
     WRITE_BACK,
@@ -54,21 +53,19 @@ def begin(
 @part
 def _promoted(t: Tables, node: int, source: int) -> int:
     rank = at(t.copies, source, RANK)
-    is_there = at(t.copies, source, FLAGS) & VALID
-    lies_in = t.levels[rank, TIER] if is_there else at(t.copies, source, SOURCE)
-    copy = add(t, node, GPU, lies_in, t.levels[rank, TIER])
+    copy = add(t, node, GPU, lies_in(t, source), t.levels[rank, TIER])
     t.copies[copy, HOLDS] = 1
     t.copies[source, HOLDS] += 1
-    if not _keeps_hits(t, rank):
+    if not keeps_hits(t.levels, rank):
         leave(t, source, PROMOTED)
     return copy
 
 
-@part
-def _keeps_hits(t: Tables, rank: int) -> bool:
-    """As `Level.keeps_hits`."""
-    writes_through = t.levels[rank, WRITE_MODE] != WRITE_BACK and t.levels[rank, CAPACITY] > 0
-    return writes_through or t.levels[rank, KEEPS_NOTES] != 0
+@entry
+def keeps_hits(levels: Ints64, rank: int) -> bool:
+    """A block stays in the tier when it is read, besides the copy that goes up: others may want it, or all get all."""
+    writes_through = levels[rank, WRITE_MODE] != WRITE_BACK and levels[rank, CAPACITY] > 0
+    return bool(writes_through or levels[rank, KEEPS_NOTES] != 0)
 
 
 @entry

@@ -5,7 +5,7 @@ Knows nothing about how they move: whoever calls does that step for one block an
 
 from tiers.books import bitmap
 from tiers.books.compiled import Ints32, Ints64, Words, entry, part
-from tiers.books.family import copy_at, fastest, follow, known, tidy
+from tiers.books.family import copy_at, fastest, follow, known, lies_in, tidy
 from tiers.books.index import find, guess, has_key
 from tiers.books.layout import (
     ARC,
@@ -21,12 +21,9 @@ from tiers.books.layout import (
     NUM_HITS,
     PINS,
     POLICY,
-    RANK,
     SLOT,
-    SOURCE,
     STORE_AFTER_HITS,
     TENANT,
-    TIER,
     VALID,
     WRITE_BACK,
     WRITE_MODE,
@@ -64,8 +61,7 @@ def resident_prefix(
         if copy == NONE:
             return number
         rows[number] = node
-        is_there = at(t.copies, copy, FLAGS) & VALID
-        tiers[number] = levels[at(t.copies, copy, RANK), TIER] if is_there else at(t.copies, copy, SOURCE)
+        tiers[number] = lies_in(t, copy)
     return len(keys)
 
 

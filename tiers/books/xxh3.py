@@ -19,6 +19,8 @@ _DIGEST_BYTES = 16
 # Of the functions in the machine code that is kept between starts.
 _PREFIX = "tierscope_"
 _LIBRARY = ctypes.CDLL(_xxhash.__file__)
+_PAIR: Any = types.UniTuple(types.uint64, 2)  # type: ignore[no-untyped-call]  # numba types it not
+_get_function: Any = cgutils.get_or_insert_function
 
 
 def _named(name: str) -> str:
@@ -46,13 +48,13 @@ def new_state() -> int:
 @emitted
 def xxh3_128(typing: Any, address: Any, num_bytes: Any) -> Any:
     """(low, high) of so many bytes at the address."""
-    return types.UniTuple(types.uint64, 2)(ADDRESS, LONG), _call_of(_AT_ONCE)  # type: ignore[no-untyped-call]
+    return _PAIR(ADDRESS, LONG), _call_of(_AT_ONCE)
 
 
 @emitted
 def digest(typing: Any, state: Any) -> Any:
     """(low, high) of what the state was updated with."""
-    return types.UniTuple(types.uint64, 2)(ADDRESS), _call_of(_DIGEST)  # type: ignore[no-untyped-call]
+    return _PAIR(ADDRESS), _call_of(_DIGEST)
 
 
 def _call_of(symbol: str) -> Callable[..., Any]:
@@ -61,7 +63,7 @@ def _call_of(symbol: str) -> Callable[..., Any]:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = ir.IntType(64)
         called = ir.FunctionType(ir.LiteralStructType([word, word]), [word] * len(arguments))
-        function = cgutils.get_or_insert_function(builder.module, called, symbol)  # type: ignore[no-untyped-call]
+        function = _get_function(builder.module, called, symbol)
         pair = builder.call(function, arguments)
         return context.make_tuple(builder, signature.return_type, [builder.extract_value(pair, at) for at in (0, 1)])
 

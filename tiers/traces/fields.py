@@ -85,4 +85,4 @@ def _is_count(value: object) -> bool:
 
 
 def _are_counts(values: list[object]) -> bool:
-    return {*map(type, values)} <= {int} and all(map(_is_count, (min(values, default=0), max(values, default=0))))  # type: ignore[type-var]
+    return {*map(type, values)} <= {int} and all(map(_is_count, (min(values, default=0), max(values, default=0))))  # type: ignore[type-var]  # all are int by then

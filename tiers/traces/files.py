@@ -200,7 +200,7 @@ class _Counting(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: "memoryview[int]") -> int:  # type: ignore[override]
+    def readinto(self, buffer: "memoryview[int]") -> int:  # type: ignore[override]  # BufferedReader gives no other
         """What comes before a tear is given out first."""
         num_read = 0
         try:
