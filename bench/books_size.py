@@ -1,7 +1,8 @@
 """Memory of the books a block, and the time of a look-up, as the cache grows to ten million blocks.
 
-Only the tables, filled as a gpu tier fills them: prompts of 1,000 blocks whose keys are random. The memory is what the
-process has more after it, not what was asked for. Takes 2 GB and half a minute.
+Only the tables, filled as a gpu tier with a quota fills them: prompts of 1,000 blocks whose keys are random, of a
+hundred tenants, and that nobody reads any more. The memory is what the process has more after it, not what was asked
+for. Takes 2 GB and half a minute.
 """
 
 import time
@@ -17,16 +18,19 @@ from tiers.books import requests
 from tiers.books.books import Books
 from tiers.books.compiled import Ints32
 from tiers.level import Level
+from tiers.slots import Slots
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 PROMPT_BLOCKS, NUM_LOOKUPS = 1_000, 100
+NUM_TENANTS = 100
+NO_SLOTS = Slots(0)  # each block keeps its own
 MAX_BYTES, MAX_GROWTH = 200, 2.0
 
 
 def run() -> Iterable[Result]:
     before = psutil.Process().memory_info().rss
     books = Books(1)
-    Level(books, 0, TierConfig(Tier.GPU, SIZES[-1]), 1)
+    Level(books, 0, TierConfig(Tier.GPU, SIZES[-1], tenant_quota=0.5), 1)
     rng = np.random.default_rng(1)
     seeds: list[int] = []
     first: float | None = None
@@ -65,7 +69,9 @@ def _keys(seed: int) -> Ints32:
 def _add(books: Books, keys: Ints32, number: int) -> None:
     books.reserve(nodes=PROMPT_BLOCKS + 1, copies=PROMPT_BLOCKS)
     slots = np.arange(number * PROMPT_BLOCKS, (number + 1) * PROMPT_BLOCKS)
-    requests.register(*books.tables, keys, _keys(0)[0], 0, slots, np.empty(PROMPT_BLOCKS, np.int32), 0)
+    pinned, tenant = np.empty(PROMPT_BLOCKS, np.int32), books.tenants.number(f"tenant {number % NUM_TENANTS}")
+    requests.register(*books.tables, keys, _keys(0)[0], 0, slots, pinned, tenant)
+    requests.release(*books.tables, NO_SLOTS.words, NO_SLOTS.counts, slots, pinned, PROMPT_BLOCKS)
 
 
 def _seconds_a_block(books: Books, seeds: list[int]) -> float:
