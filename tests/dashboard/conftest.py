@@ -2,9 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from django.test import Client
+
+if TYPE_CHECKING:
+    from dashboard.models import TierSetting
 
 
 @pytest.fixture(autouse=True)
@@ -18,6 +22,23 @@ def plain_static_files(settings: Any) -> None:
 def quick_passwords(settings: Any) -> None:
     """The real hash is slow on purpose, half a second of a core."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def admin(client: Client) -> Client:
+    """Logged in as an administrator called ada."""
+    from django.contrib.auth.models import User
+
+    client.force_login(User.objects.create_superuser("ada"))
+    return client
+
+
+@pytest.fixture
+def cpu() -> "TierSetting":
+    """The row of the cpu tier, of an engine with three."""
+    from tests.dashboard.tier_pages import cpu_setting
+
+    return cpu_setting()
 
 
 @pytest.fixture(scope="session")

@@ -24,12 +24,6 @@ LARGER = SIZES | {"cpu": 400 * BLOCK_BYTES}
 
 
 @pytest.fixture
-def admin(client: Client) -> Client:
-    client.force_login(User.objects.create_superuser("ada"))
-    return client
-
-
-@pytest.fixture
 def engine(valkey: str) -> None:
     """One with settings that run, and a quarter of an hour of traffic."""
     lively(time.time(), seconds=900).store(time.time())

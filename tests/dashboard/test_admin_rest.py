@@ -18,12 +18,6 @@ KEYS = "/admin/dashboard/apikey/"
 
 
 @pytest.fixture
-def admin(client: Client) -> Client:
-    client.force_login(User.objects.create_superuser("ada"))
-    return client
-
-
-@pytest.fixture
 def request_log(db: None) -> RequestLog:
     return RequestLog.objects.create(
         request_id="r-1",

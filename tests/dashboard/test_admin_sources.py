@@ -32,12 +32,6 @@ vllm:prompt_tokens_cached_by_source_total{engine="0",model_name="m",source="host
 """
 
 
-@pytest.fixture
-def admin(client: Client) -> Client:
-    client.force_login(User.objects.create_superuser("ada"))
-    return client
-
-
 def add(client: Client, **typed: str) -> str:
     form = {"name": "prod", "kind": "auto", "url": "http://gpu-7:8000/metrics", "interval_seconds": "10", **typed}
     response = client.post(f"{LIST}add/", {**form, "is_enabled": "on"}, follow=True)

@@ -1,28 +1,16 @@
 """The admin's tier pages: how blocks get into a tier, out of it and up from it, and whose."""
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
 from dashboard.models import TierSetting
 from dashboard.services.tiers import Wish
 from dashboard.tier_modes import modes_of
 from tests.dashboard.live_engine import publish, take_messages
-from tests.dashboard.tier_pages import cpu_setting, live, open_form, save
+from tests.dashboard.tier_pages import live, open_form, save
 from tiers import LoadChoice, Policy, Tier, TierConfig, WriteMode
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("valkey")]
-
-
-@pytest.fixture
-def admin(client: Client) -> Client:
-    client.force_login(User.objects.create_superuser("ada"))
-    return client
-
-
-@pytest.fixture
-def cpu() -> TierSetting:
-    return cpu_setting()
 
 
 def test_the_gpu_tier_has_a_policy_and_none_of_the_other_modes(admin: Client, cpu: TierSetting) -> None:

@@ -5,7 +5,6 @@ from html import escape
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
 from dashboard import valkey as valkey_module
@@ -13,20 +12,9 @@ from dashboard import zone
 from dashboard.models import TierSetting
 from dashboard.services import tiers
 from tests.dashboard.live_engine import BLOCK_BYTES, GIB, publish
-from tests.dashboard.tier_pages import LIST, clear_url, cpu_setting, live, save
+from tests.dashboard.tier_pages import LIST, clear_url, live, save
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("valkey")]
-
-
-@pytest.fixture
-def admin(client: Client) -> Client:
-    client.force_login(User.objects.create_superuser("ada"))
-    return client
-
-
-@pytest.fixture
-def cpu() -> TierSetting:
-    return cpu_setting()
 
 
 def test_a_tier_that_holds_more_than_its_new_size_is_shrinking(admin: Client, cpu: TierSetting) -> None:

@@ -11,20 +11,9 @@ from dashboard.models import TierChange, TierSetting
 from dashboard.services import tiers
 from dashboard.services.tiers import Wish
 from tests.dashboard.live_engine import GIB, publish, take_messages
-from tests.dashboard.tier_pages import LIST, change_url, clear_url, cpu_setting, live, open_form, save
+from tests.dashboard.tier_pages import LIST, change_url, clear_url, live, open_form, save
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("valkey")]
-
-
-@pytest.fixture
-def admin(client: Client) -> Client:
-    client.force_login(User.objects.create_superuser("ada"))
-    return client
-
-
-@pytest.fixture
-def cpu() -> TierSetting:
-    return cpu_setting()
 
 
 def test_a_size_is_typed_as_people_write_it_and_the_engine_hears_of_it(admin: Client, cpu: TierSetting) -> None:

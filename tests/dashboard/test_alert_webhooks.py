@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 
@@ -206,12 +205,6 @@ def test_an_answer_that_is_no_2xx_is_a_failure_and_redirects_are_not_followed(
         evaluate(at(5))
         assert tell_due(lambda: at(5)) == 0
     assert Webhook.objects.get().last_error.startswith(sentence)
-
-
-@pytest.fixture
-def admin(client: Client) -> Client:
-    client.force_login(User.objects.create_superuser("ada"))
-    return client
 
 
 def test_a_webhook_is_made_tested_and_never_shows_its_token(admin: Client) -> None:

@@ -1,7 +1,6 @@
 """Alerts come, fire and end: state by state, and on the page."""
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
 from dashboard.models import Alert, AlertRule, Source
@@ -92,12 +91,6 @@ def test_the_task_looks_and_tells(monkeypatch: pytest.MonkeyPatch, source: Sourc
     AlertRule.objects.update(for_minutes=0)
     assert evaluate_alerts() == 1
     assert asked == ["told"]
-
-
-@pytest.fixture
-def admin(client: Client) -> Client:
-    client.force_login(User.objects.create_superuser("ada"))
-    return client
 
 
 def test_the_page_lists_what_fires_and_the_header_of_every_page_counts_it(admin: Client, source: Source) -> None:

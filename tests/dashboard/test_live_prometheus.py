@@ -11,7 +11,6 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
@@ -434,12 +433,6 @@ def test_a_prometheus_whose_clock_is_ahead_books_nothing_in_the_future(ahead_sec
 
 
 # -- typing it ---------------------------------------------------------------------------------------------------------
-@pytest.fixture
-def admin(client: Client) -> Client:
-    client.force_login(User.objects.create_superuser("ada"))
-    return client
-
-
 def add(client: Client, **typed: str) -> str:
     form = {"name": "prod", "kind": "auto", "url": "http://127.0.0.1:1", "interval_seconds": "10", "is_enabled": "on"}
     return client.post("/admin/dashboard/source/add/", {**form, **typed}, follow=True).content.decode()

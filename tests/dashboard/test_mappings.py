@@ -41,12 +41,6 @@ ROWS: list[dict[str, str]] = [
 
 
 @pytest.fixture
-def admin(client: Client) -> Client:
-    client.force_login(User.objects.create_superuser("ada"))
-    return client
-
-
-@pytest.fixture
 def address() -> Iterator[str]:
     """A real HTTP server that says what an engine says that nobody knows."""
 
