@@ -119,7 +119,8 @@ def _settle(of: Counted, series_ids: Collection[int], before: int, oldest: Mappi
 
 def move(of: Counted, series_ids: Collection[int], before: int, oldest: Mapping[int, int]) -> None:
     """What these series, which the caller holds, have in the head from before a second."""
-    sql = _TAKE.format(table=head_of(of), before=int(before), ids="{ids}")
+    is_shared = of is TotalSeries and connection.vendor == "postgresql"
+    sql = (_TAKE_IN_ORDER if is_shared else _TAKE).format(table=head_of(of), before=int(before), ids="{ids}")
     found: dict[Key, list[tuple[int, int, int]]] = defaultdict(list)
     known: dict[int, list[tuple[int, int, int]]] = {}  # the same sixty seconds for all of them
     for series_id, at, value, num_samples in fetch_of(sql, series_ids):
@@ -180,6 +181,16 @@ _DUE = "SELECT DISTINCT series_id FROM {table} WHERE start_at < %s"
 _TAKE = """
 DELETE FROM {table} WHERE series_id IN ({ids}) AND start_at < {before}
 RETURNING series_id, start_at, value, num_samples
+"""
+# Late readings of several sources come into the same rows of a total: in the order of services/head.py, or each waits
+# for the other.
+_TAKE_IN_ORDER = """
+WITH held AS MATERIALIZED (
+    SELECT series_id, start_at FROM {table} WHERE series_id IN ({ids}) AND start_at < {before}
+    ORDER BY series_id, start_at FOR UPDATE
+)
+DELETE FROM {table} AS taken USING held WHERE taken.series_id = held.series_id AND taken.start_at = held.start_at
+RETURNING taken.series_id, taken.start_at, taken.value, taken.num_samples
 """
 _LOAD = """
 SELECT series_id, resolution, start_at, packed FROM {table} WHERE series_id IN ({ids}) AND start_at IN ({starts})

@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from django.db import connection, connections, transaction
@@ -12,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dashboard.chunks import ChunkError
-from dashboard.models import Chunk, Head, Resolution, Retention, Series, TotalHead
+from dashboard.models import Chunk, Head, Resolution, Retention, Series, TotalHead, TotalSeries
 from dashboard.selectors.runs import newest, runs
 from dashboard.services import chunks, head
 from dashboard.services.amounts import Amount
@@ -146,6 +147,34 @@ def test_others_get_their_turn_to_write_between_two_portions_on_sqlite(store: st
     rests: list[bool] = []
     assert chunks.settle(now=moment(START + 3_600), rest=lambda _: rests.append(connection.in_atomic_block)) == 202
     assert rests == ([False, False] if store == "sqlite" else [])
+
+
+def test_late_readings_of_a_total_and_its_packing_take_its_rows_in_one_order(store: str) -> None:
+    ids = _ids(AmountStore())
+    for second in (20, 10):
+        with transaction.atomic():
+            head.add_amounts([Amount(ids[0], START + second, 1)])
+
+    def pack() -> None:
+        try:
+            with transaction.atomic():
+                if store == "postgresql":  # a plan that it may choose, then rows come as they were written
+                    with connection.cursor() as cursor:
+                        cursor.execute("SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off")
+                chunks.move(TotalSeries, chunks.lock(TotalSeries, totals), START + 60, OLDEST)
+        finally:
+            connections["default"].close()
+
+    totals = list(TotalSeries.objects.values_list("pk", flat=True))
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            head.add_amounts([Amount(ids[1], START + 10, 1)])
+            packed = pool.submit(pack)
+            with suppress(TimeoutError):
+                packed.result(0.5)
+            head.add_amounts([Amount(ids[1], START + 20, 1)])
+        packed.result()
+    check(now=moment(START))
 
 
 def test_a_chunk_that_has_nothing_left_goes() -> None:
