@@ -7,7 +7,7 @@ it as rows of a plain table, `bench_rows`: what a query would have to add up oth
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -43,7 +43,7 @@ def a_year(*, more: Iterable[Fact] = ()) -> Iterator[int]:
 
 @contextmanager
 def a_store() -> Iterator[None]:
-    """The default connection goes to a new store that is empty."""
+    """The default connection goes to a new store that is empty; so is the plain table."""
     own_settings, own_connection = connections.settings["default"], connections["default"]
     with TemporaryDirectory(prefix="tierscope-bench-") as folder:
         name = str(Path(folder) / "year.sqlite3")
@@ -57,6 +57,8 @@ def a_store() -> Iterator[None]:
         del connections["default"]
         try:
             call_command("migrate", verbosity=0)
+            with connection.cursor() as cursor:
+                cursor.execute(_PLAIN)
             yield
         finally:
             connections["default"].close()
@@ -69,7 +71,6 @@ def _fill(more: Iterable[Fact]) -> int:
     prompts, costs = list(_series(_facts())), list(_series([*_tier_facts(), *_tenant_facts(), *more]))
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA synchronous=OFF")
-        cursor.execute(_PLAIN)
         for resolution, seconds in kept_seconds(retention()).items():
             start = (NOW - min(seconds, 365 * DAY)) // DAY * DAY
             for series_id in prompts + (costs if resolution >= 3600 else []):
@@ -77,6 +78,15 @@ def _fill(more: Iterable[Fact]) -> int:
         num_rows = store(_rows(cursor, [*prompts, *costs]))
         cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return num_rows
+
+
+def kept_plain(rows: Iterable[Row]) -> Iterator[Row]:
+    """The same rows, which then lie in the plain table, too."""
+    told = iter(rows)
+    with connection.cursor() as cursor:
+        while together := list(islice(told, 10_000)):
+            cursor.executemany("INSERT INTO bench_rows VALUES (%s, %s, %s, %s, %s)", together)
+            yield from together
 
 
 def _rows(cursor: Any, series_ids: Iterable[int]) -> Iterator[Row]:

@@ -61,7 +61,10 @@ def run() -> Iterator[Result]:
 
 def _fill(resolution: int, num_buckets: int) -> int:
     """Buckets up to now, of that resolution, and of days for what is read of whole days."""
+    from django.db import transaction
+
     from bench._packed import store
+    from bench._year import kept_plain
     from dashboard.models import Series, Source
     from dashboard.services.totals import assign
 
@@ -78,4 +81,5 @@ def _fill(resolution: int, num_buckets: int) -> int:
         for each, most in {resolution: num_buckets, 86_400: 32}.items()
         for back in range(most)
     ]
-    return store((one.pk, each, start, 100, 1) for one in series for each, start in starts)
+    with transaction.atomic():
+        return store(kept_plain((one.pk, each, start, 100, 1) for one in series for each, start in starts))
