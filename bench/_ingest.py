@@ -21,7 +21,8 @@ from django.utils import timezone
 from bench._origins import STEP, Origins
 from bench._postgres import Postgres
 from dashboard import valkey
-from dashboard.batches import batched
+from dashboard.batches import evenly
+from dashboard.garbage import collect_rarely
 from dashboard.models import Resolution, Series, Source
 from dashboard.selectors.runs import runs
 from dashboard.services.recording import MAX_TOGETHER, Look, book_looks, claim_many, due_source_ids, record_many
@@ -89,7 +90,7 @@ def _next_beat() -> float:
 
 def _read_due_until(end: float) -> None:
     while time.time() < end:
-        for together in batched(due_source_ids(timezone.now()), MAX_TOGETHER):
+        for together in evenly(due_source_ids(timezone.now()), MAX_TOGETHER):
             record_many(together, clock=timezone.now, connection=valkey.client())
         time.sleep(max(0.0, min(end, time.time() // 1 + 1) - time.time()))
 
@@ -111,11 +112,11 @@ def as_fast_as_it_can(postgres: Postgres, sources: Sequence[Source], *, is_read:
     now = time.time() // STEP * STEP
     moments = [datetime.fromtimestamp(now + STEP * number, UTC) for number in range(_FAST_ROUNDS)]
     _rounds[:] = [
-        list(batched(list(_looks(sources, number, at, is_read=is_read).items()), MAX_TOGETHER))
+        list(evenly(list(_looks(sources, number, at, is_read=is_read).items()), MAX_TOGETHER))
         for number, at in enumerate(moments)
     ]
     connections["default"].close()
-    with ProcessPoolExecutor(_PROCESSES, get_context("fork")) as pool:
+    with ProcessPoolExecutor(_PROCESSES, get_context("fork"), collect_rarely) as pool:
         _round(pool, 0, moments[0])  # makes the series
         began, postgres_cpu = time.perf_counter(), postgres.cpu_seconds()
         told = [_round(pool, number, at) for number, at in enumerate(moments) if number]

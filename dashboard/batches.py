@@ -8,3 +8,9 @@ Item = TypeVar("Item")
 
 def batched(items: Sequence[Item], size: int) -> Iterator[list[Item]]:
     return (list(items[start : start + size]) for start in range(0, len(items), size))
+
+
+def evenly(items: Sequence[Item], most: int) -> Iterator[list[Item]]:
+    """As few pieces as `most` items each allow, of nearly one size: no worker has a whole piece more than another."""
+    num_pieces = -(-len(items) // most)
+    return batched(items, -(-len(items) // num_pieces)) if num_pieces else iter(())

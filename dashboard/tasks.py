@@ -8,11 +8,12 @@ from datetime import timedelta
 from typing import Any
 
 from celery import shared_task
-from celery.signals import worker_shutdown
+from celery.signals import worker_ready, worker_shutdown
 from django.utils import timezone
 
 from dashboard import trace_folder, valkey
-from dashboard.batches import batched
+from dashboard.batches import evenly
+from dashboard.garbage import collect_rarely
 from dashboard.services import (
     alerts,
     backfill,
@@ -44,7 +45,7 @@ def record_due() -> int:
     if embedded.pk in due:
         record_source.delay(source_id=embedded.pk)
     watched = [source_id for source_id in due if source_id != embedded.pk]
-    for together in batched(watched, recording.MAX_TOGETHER):
+    for together in evenly(watched, recording.MAX_TOGETHER):
         record_sources.delay(source_ids=together)
     return len(due)
 
@@ -127,6 +128,13 @@ def record_sources(*, source_ids: list[int]) -> int:
     for source_id in booked:
         recording.publish_tick(connection, source_id)
     return len(booked)
+
+
+@worker_ready.connect
+def collect_garbage_rarely(sender: Any, **kwargs: Any) -> None:
+    """In the process that records; an engine's has tensors to let go of."""
+    if "default" in sender.app.amqp.queues.consume_from:
+        collect_rarely()
 
 
 @worker_shutdown.connect

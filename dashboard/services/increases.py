@@ -50,10 +50,11 @@ def observed_keys(reading: Reading) -> list[Key]:
     return [Key(reading.engine, name, Metric.SCRAPES.value) for name in sorted(models)]
 
 
-def wanted_keys(reading: Reading) -> set[Key]:
-    """Of every series that this reading touches."""
-    derived = {derived_key(key) for key in reading.counters if key.metric == Metric.PROMPT_TOKENS}
-    return {*reading.counters, *reading.gauges, *observed_keys(reading)} | derived
+def wanted_keys(reading: Reading, observed: Iterable[Key] | None = None) -> set[Key]:
+    """Of every series that this reading touches; `observed` where its `observed_keys` are known."""
+    derived = [derived_key(key) for key in reading.counters if key.metric == Metric.PROMPT_TOKENS]
+    observed = observed_keys(reading) if observed is None else observed
+    return {*reading.counters, *reading.gauges, *observed, *derived}
 
 
 def series_ids(source: Source, reading: Reading) -> dict[Key, int]:

@@ -53,7 +53,8 @@ class Ledger:
 
     def __init__(self, reads: Sequence[Read]) -> None:
         self._reads = reads
-        self._wanted = [wanted_keys(reading) for _, reading in reads]
+        self._observed = [observed_keys(reading) for _, reading in reads]
+        self._wanted = [wanted_keys(reading, seen) for (_, reading), seen in zip(reads, self._observed, strict=True)]
         self._runs = _load_runs(reads)
         self._totals: dict[int, int] = {}
         self._series = self._load_series()
@@ -62,11 +63,11 @@ class Ledger:
 
     def missing(self) -> set[tuple[int, str, Columns]]:
         """Series that there are none of yet."""
-        return {
-            (source.pk, reading.engine, columns)
-            for (source, reading), wanted in zip(self._reads, self._wanted, strict=True)
-            for columns in {columns_of(key) for key in wanted} - self._series[source.pk, reading.engine].keys()
-        }
+        found: set[tuple[int, str, Columns]] = set()
+        for (source, reading), wanted in zip(self._reads, self._wanted, strict=True):
+            series = self._series[source.pk, reading.engine]
+            found |= {(source.pk, reading.engine, key[1:]) for key in wanted if key[1:] not in series}
+        return found
 
     def create(self, missing: Iterable[tuple[int, str, Columns]]) -> None:
         create_series(missing)
@@ -74,8 +75,8 @@ class Ledger:
 
     def take(self) -> None:
         """Reckons what every reading adds. One that is not newer than what is booked of its run adds nothing."""
-        for (source, reading), wanted in zip(self._reads, self._wanted, strict=True):
-            self._take(source, reading, wanted, self._runs[source.pk, reading.engine, reading.boot_id])
+        for (source, reading), wanted, seen in zip(self._reads, self._wanted, self._observed, strict=True):
+            self._take(source, reading, wanted, seen, self._runs[source.pk, reading.engine, reading.boot_id])
         self._sums = head.sums_of(self._amounts, self._totals)
 
     def store(self) -> None:
@@ -89,16 +90,16 @@ class Ledger:
         head.add(self._sums)
 
     # -- one reading after the other -----------------------------------------------------------------------------------
-    def _take(self, source: Source, reading: Reading, wanted: set[Key], run: _Run) -> None:
+    def _take(self, source: Source, reading: Reading, wanted: set[Key], seen: list[Key], run: _Run) -> None:
         if run.read_at is not None and reading.at <= run.read_at and reading.is_dated:
             return  # of what we read at our own time the order is that of the claims, also where the clock was set back
         moment = _moment(reading, run.read_at, source.interval_seconds)
         series = self._series[source.pk, reading.engine]
-        ids = {key: series[columns_of(key)] for key in wanted}
+        ids = {key: series[key[1:]] for key in wanted}
         amounts = [
             *((key, value) for key, value in _grown(reading, run, ids, series).items() if value),
             *reading.gauges.items(),
-            *((key, 1) for key in observed_keys(reading)),
+            *((key, 1) for key in seen),
         ]
         self._amounts += [Amount(ids[key], moment, value) for key, value in amounts]
         run.read_at, run.is_read = reading.at, True
