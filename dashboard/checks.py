@@ -6,6 +6,7 @@ on this machine.
 
 import os
 import shutil
+import sqlite3
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_address
 from pathlib import Path
@@ -20,6 +21,7 @@ from dashboard.sizes import format_size
 
 # A database write, a log line and a pid file have to fit, whatever the disk tier takes.
 LOW_DISK_BYTES = 256 * 2**20
+OLDEST_SQLITE = (3, 35)
 
 
 @register()
@@ -45,6 +47,16 @@ def check_disk(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckM
         return []
     hint = "Make room, shrink or clear the disk tier in the admin, or move TIERSCOPE_HOME to a larger disk."
     return [checks.Warning(f"Only {format_size(free)} is free on the disk of {home}.", hint=hint, id="tierscope.W001")]
+
+
+@register()
+def check_sqlite(app_configs: Sequence[AppConfig] | None, **_: Any) -> list[CheckMessage]:
+    """Packing takes amounts from the head with RETURNING."""
+    if "sqlite" not in settings.DATABASES["default"]["ENGINE"] or sqlite3.sqlite_version_info >= OLDEST_SQLITE:
+        return []
+    hint = "Use a Python that brings a newer one along, or a PostgreSQL: DATABASE_URL=postgres://…"
+    told = f"Python has SQLite {sqlite3.sqlite_version}; expected {'.'.join(map(str, OLDEST_SQLITE))} or newer."
+    return [Error(told, hint=hint, id="tierscope.E006")]
 
 
 @register()

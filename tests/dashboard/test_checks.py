@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,3 +72,10 @@ def test_debug_pages_for_others_are_an_error(settings: Any) -> None:
 def test_any_host_name_is_a_warning(settings: Any) -> None:
     settings.ALLOWED_HOSTS = ["*"]
     assert set(found(checks.check_hosts)) == {"tierscope.W003"}
+
+
+def test_an_old_sqlite_is_an_error_where_the_store_is_one(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 1))
+    assert "expected 3.35 or newer" in found(checks.check_sqlite)["tierscope.E006"]
+    settings.DATABASES = {"default": {"ENGINE": "django.db.backends.postgresql"}}
+    assert found(checks.check_sqlite) == {}
