@@ -1,16 +1,20 @@
-"""Sums of series over a whole period from as few buckets as hold it: whole days from days, the edges from finer ones.
+"""Sums of series over a whole period from few chunks: where its own resolution has many, whole days from days, edges from
+finer ones.
 
 Every resolution holds the same sums, so the pieces add up to what the period's own resolution says (a test compares).
-Thirty days of one series are 53 buckets instead of 720. Knows no metric.
+Four days in minutes are 5 chunks of a series, not 16; an hour in ten seconds is 2, and would be 6. Knows no metric.
 """
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from dashboard.chunks import span_seconds
 from dashboard.models import Resolution, Series
 from dashboard.selectors.period import Period
 from dashboard.selectors.runs import Counted, runs
+
+_FEW_CHUNKS = 4
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,8 @@ class Piece:
 
 def pieces(period: Period) -> list[Piece]:
     """The period cut up; none finer than its own resolution, which is the finest that is still kept for it."""
+    if period.end - period.start <= _FEW_CHUNKS * span_seconds(period.resolution):
+        return [Piece(period.resolution, period.start, period.end)]
     resolutions = sorted((each for each in Resolution.values if each >= period.resolution), reverse=True)
     return list(_cut(period.start, period.end, resolutions))
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dashboard.chunks import span_seconds
 from dashboard.models import Series
 from dashboard.selectors.flows import Flow, flows_of
 from dashboard.selectors.period import Period
@@ -41,9 +42,17 @@ def test_the_pieces_of_a_period_follow_each_other_and_none_is_finer_than_what_is
         assert piece.start % piece.resolution == piece.end % piece.resolution == 0
 
 
-def test_a_month_is_read_from_a_tenth_of_its_hours() -> None:
-    month = Period(START // 21_600 * 21_600, START // 21_600 * 21_600 + 30 * DAY, 21_600)
-    assert sum((piece.end - piece.start) // piece.resolution for piece in pieces(month)) <= 29 + 24
+def test_four_days_in_minutes_are_read_from_few_chunks() -> None:
+    days = Period(START // 1_800 * 1_800 + 600, START // 1_800 * 1_800 + 600 + 4 * DAY, 600)
+    found = pieces(days)
+    spans = [span_seconds(piece.resolution) for piece in found]
+    chunks = [-(-piece.end // span) - piece.start // span for piece, span in zip(found, spans, strict=True)]
+    assert len(found) > 1
+    assert sum(chunks) <= 8 < 4 * DAY // span_seconds(60)
+
+
+def test_an_hour_in_ten_seconds_is_read_at_once() -> None:
+    assert len(pieces(Period(START // 20 * 20, START // 20 * 20 + 3_600, 20))) == 1
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
