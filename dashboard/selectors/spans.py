@@ -1,5 +1,4 @@
-"""Sums of series over a whole period from few chunks: where its own resolution has many, whole days from days, edges from
-finer ones.
+"""Sums of series over a period from few chunks: where there are many, whole days from days, edges from finer ones.
 
 Every resolution holds the same sums, so the pieces add up to what the period's own resolution says (a test compares).
 Four days in minutes are 5 chunks of a series, not 16; an hour in ten seconds is 2, and would be 6. Knows no metric.
