@@ -6,11 +6,12 @@ is not there. Each column is stored in the narrowest integers that hold it, firs
 about two bytes a bucket, where a row of PostgreSQL takes a hundred.
 """
 
-import sys
 import zlib
 from array import array
 from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass
+
+from dashboard.little_endian import little
 
 NUM_BUCKETS = 360
 _VERSION = 1
@@ -85,7 +86,7 @@ def _narrowest(column: Sequence[int]) -> "array[int]":
 
 
 def _planes(column: "array[int]") -> bytes:
-    raw = _little(column).tobytes()
+    raw = little(column).tobytes()
     return b"".join(raw[place :: column.itemsize] for place in range(column.itemsize))
 
 
@@ -96,10 +97,4 @@ def _column(planes: bytes, kind: int) -> "array[int]":
         raw[place::width] = planes[place * NUM_BUCKETS : (place + 1) * NUM_BUCKETS]
     column = array(_TYPES[kind])
     column.frombytes(raw)
-    return _little(column)
-
-
-def _little(column: "array[int]") -> "array[int]":
-    if sys.byteorder == "big":
-        column.byteswap()
-    return column
+    return little(column)

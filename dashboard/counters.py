@@ -4,24 +4,19 @@
 where a row a counter took a third of what a recording costs.
 """
 
-import sys
 from array import array
 from collections.abc import Mapping
+
+from dashboard.little_endian import little
 
 
 def pack(values: Mapping[int, int]) -> bytes:
     """Series id → value, both below 2⁶³."""
-    return _little(array("q", [number for pair in values.items() for number in pair])).tobytes()
+    return little(array("q", [number for pair in values.items() for number in pair])).tobytes()
 
 
 def unpack(packed: bytes | memoryview) -> dict[int, int]:
     numbers = array("q")
     numbers.frombytes(bytes(packed))
-    numbers = _little(numbers)
+    numbers = little(numbers)
     return dict(zip(numbers[::2], numbers[1::2], strict=True))
-
-
-def _little(numbers: "array[int]") -> "array[int]":
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers

@@ -66,7 +66,9 @@ class Ledger:
         found: set[tuple[int, str, Columns]] = set()
         for (source, reading), wanted in zip(self._reads, self._wanted, strict=True):
             series = self._series[source.pk, reading.engine]
-            found |= {(source.pk, reading.engine, key[1:]) for key in wanted if key[1:] not in series}
+            found |= {
+                (source.pk, reading.engine, columns) for columns in map(columns_of, wanted) if columns not in series
+            }
         return found
 
     def create(self, missing: Iterable[tuple[int, str, Columns]]) -> None:
@@ -95,7 +97,7 @@ class Ledger:
             return  # of what we read at our own time the order is that of the claims, also where the clock was set back
         moment = _moment(reading, run.read_at, source.interval_seconds)
         series = self._series[source.pk, reading.engine]
-        ids = {key: series[key[1:]] for key in wanted}
+        ids = {key: series[columns_of(key)] for key in wanted}
         amounts = [
             *((key, value) for key, value in _grown(reading, run, ids, series).items() if value),
             *reading.gauges.items(),
