@@ -40,11 +40,7 @@ def sums_of(amounts: Iterable[Amount], oldest: Mapping[int, int]) -> Sums:
 
     `oldest`: resolution → the first start that is still kept; what is older is left out of that resolution only.
     """
-
-    def places(at: int) -> Iterator[tuple[int, ...]]:
-        return ((resolution, start) for resolution, start in _starts(at, oldest))
-
-    return _sums_of(amounts, places)
+    return _sums_of(amounts, lambda at: _starts(at, oldest))
 
 
 def add(sums: Sums) -> None:

@@ -5,7 +5,8 @@ The caller holds the one lock under which these series are written (a source's r
 
 from collections.abc import Iterable, Mapping
 
-from dashboard.models import Resolution
+from dashboard.models import Resolution, Series, TotalSeries
+from dashboard.selectors.runs import head_of
 from dashboard.services.amounts import Amount, Sums
 from dashboard.services.amounts import sums_of as _sums_of
 from dashboard.services.rows import execute_rows
@@ -24,8 +25,8 @@ def add(sums: Sums) -> None:
 
     Totals come last, since everybody writes them. Must run inside a transaction.
     """
-    for table, buckets in (("dashboard_head", sums.buckets), ("dashboard_totalhead", sums.totals)):
-        execute_rows(_ADD.replace("{table}", table), [place + sum_ for place, sum_ in sorted(buckets.items())])
+    for of, buckets in ((Series, sums.buckets), (TotalSeries, sums.totals)):
+        execute_rows(_ADD.replace("{table}", head_of(of)), [place + sum_ for place, sum_ in sorted(buckets.items())])
 
 
 def add_amounts(amounts: Iterable[Amount]) -> None:
