@@ -1,9 +1,10 @@
 #!/bin/sh
-# The two programs that tests need and PyPI does not have, from the distribution: Chromium and Prometheus.
+# The programs that tests need and PyPI does not have, from the distribution: Chromium, Prometheus, VictoriaMetrics.
 set -u
 missing=""
 command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || missing="$missing chromium"
 command -v prometheus >/dev/null 2>&1 || missing="$missing prometheus"
+command -v victoria-metrics >/dev/null 2>&1 || missing="$missing victoria-metrics"
 [ -n "$missing" ] || exit 0
 
 as_root() {

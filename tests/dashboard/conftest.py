@@ -1,5 +1,6 @@
 """What the dashboard's tests share."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,12 +59,15 @@ def postgres_store_url(postgres_url: str, django_db_blocker: Any) -> str:
     return migrated(postgres_url, django_db_blocker)
 
 
-@pytest.fixture(scope="session")
-def past(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a real Prometheus with a known history."""
-    from tests.dashboard.past import past_prometheus
+@pytest.fixture(scope="session", params=["prometheus", "victoria-metrics"])
+def past(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a real Prometheus with a known history, and of a VictoriaMetrics with the same."""
+    from tests.dashboard.past import past_prometheus, past_victoria
 
-    with past_prometheus(tmp_path_factory.mktemp("prometheus")) as url:
+    if shutil.which(request.param) is None:
+        pytest.skip(f"apt-get install {request.param}")
+    begun = past_prometheus if request.param == "prometheus" else past_victoria
+    with begun(tmp_path_factory.mktemp(request.param)) as url:
         yield url
 
 

@@ -1,4 +1,4 @@
-"""A real Prometheus that has six hours of engines in the past, told to the token."""
+"""A real Prometheus, or VictoriaMetrics, that has six hours of engines in the past, told to the token."""
 
 import subprocess
 import time
@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 
 from tests.e2e.stack import free_port
+from tests.e2e.victoria import VictoriaMetrics
 
 STEP = 60
 NUM_STEPS = 400  # more than three pieces
@@ -55,12 +56,23 @@ def _text(samples: Iterable[tuple[str, str]]) -> str:
     return "\n".join([*told, "# EOF\n"])
 
 
+TARGETS = (("gpu-7:8000", "vllm"), ("gpu-9:8000", "vllm"), ("web:8000", "tierscope"))
+
+
+@contextmanager
+def past_victoria(folder: Path) -> Iterator[str]:
+    """The same in a VictoriaMetrics, which takes times in milliseconds. By a path, as one of a cluster has."""
+    lines = (line.rpartition(" ") for target in TARGETS for _, line in _samples(*target))
+    with VictoriaMetrics(folder) as victoria:
+        victoria.take("".join(f"{sample} {at}000\n" for sample, _, at in lines))
+        yield f"{victoria.url}/prometheus"
+
+
 @contextmanager
 def past_prometheus(folder: Path) -> Iterator[str]:
     """Its URL. Two vLLM servers, gpu-7 and gpu-9, and a Tierscope of others."""
     (folder / "prometheus.yml").write_text("global: {}\n")
-    targets = (("gpu-7:8000", "vllm"), ("gpu-9:8000", "vllm"), ("web:8000", "tierscope"))
-    (folder / "history.txt").write_text(_text(sample for target in targets for sample in _samples(*target)))
+    (folder / "history.txt").write_text(_text(sample for target in TARGETS for sample in _samples(*target)))
     made = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(folder / "history.txt"), str(folder / "data")]
     subprocess.run(made, check=True, capture_output=True, timeout=120)
     port = free_port()
