@@ -93,7 +93,7 @@ class MappingRow(models.Model):
         return " ".join(filter(None, [told, "is", self.means, self.cache_tier]))
 
 
-TLS_FIELDS = ("tls_ca", "tls_is_unchecked", "tls_cert", "tls_key", "tls_server_name")
+ACCESS_FIELDS = ("token", "headers", "tls_ca", "tls_is_unchecked", "tls_cert", "tls_key", "tls_server_name")
 
 
 class Access(models.Model):

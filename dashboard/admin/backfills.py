@@ -12,9 +12,10 @@ from django.utils.html import format_html
 from dashboard.admin.sources import ACCESS
 from dashboard.forms_sources import BackfillForm
 from dashboard.models import Backfill
-from dashboard.services.backfill import plan, stop
+from dashboard.services.backfill import plan, stop, take_access
 
 _TYPED = ("source", "url", "selector", "start_at", "end_at", "step_seconds")
+_OWN_ACCESS = "Leave all of it empty where the source is read from the same server: what it is read with is sent."
 _LIST = "admin:dashboard_backfill_changelist"
 
 
@@ -23,7 +24,7 @@ class BackfillAdmin(admin.ModelAdmin[Backfill]):
     form = BackfillForm
     fieldsets = (
         (None, {"fields": _TYPED}),
-        ("Token, headers, certificates", {"fields": ACCESS, "classes": ["collapse"]}),
+        ("Token, headers, certificates", {"fields": ACCESS, "classes": ["collapse"], "description": _OWN_ACCESS}),
     )
     list_display = ["source", "start_at", "end_at", "progress", "num_samples", "last_error"]
     list_display_links = None
@@ -40,6 +41,7 @@ class BackfillAdmin(admin.ModelAdmin[Backfill]):
 
     def save_model(self, request: HttpRequest, obj: Backfill, form: Any, change: bool) -> None:
         """Stored by the service, once for each stretch of time that nothing covers yet."""
+        take_access(obj)
         form.planned = plan(obj, now=timezone.now())
 
     def log_addition(self, request: HttpRequest, obj: Backfill, message: Any) -> Any:

@@ -15,12 +15,12 @@ from django.db import transaction
 from django.db.models import F, QuerySet
 
 from dashboard.models import Backfill, Source
-from dashboard.models_sources import TLS_FIELDS
+from dashboard.models_sources import ACCESS_FIELDS
 from dashboard.selectors.kept import oldest_starts, retention
 from dashboard.services import chunks
 from dashboard.services.amounts import Amount
 from dashboard.services.increases import increase, observed_keys, series_ids, with_derived
-from dashboard.services.sources import access_of, check_url, target_of
+from dashboard.services.sources import access_of, check_url, own_access, target_of
 from dashboard.sources.adapter import Key, adapt
 from dashboard.sources.detection import adapter_for
 from dashboard.sources.exposition import Exposition, ExpositionError
@@ -40,6 +40,9 @@ from dashboard.sources.tables import ADAPTERS
 from dashboard.sources.target import Target
 
 CLAIM_SECONDS = 120
+# VictoriaMetrics answers for the last 30 s with what was before them (-search.latencyOffset), and what is sent on by a
+# vmagent or to a Mimir comes in batches: an import waits until nothing before its end can still come.
+SETTLE_SECONDS = 60
 TURN_SECONDS = 8  # of one of a worker's threads; scrapes go on in the others
 MAX_STEPS = 1_000_000  # of one import: two years by the minute, 8,334 queries
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
@@ -47,6 +50,14 @@ _ERROR_LENGTH = 1000
 
 Span = tuple[datetime, datetime]
 States = dict[Key, int]  # the last value of every counter; an engine in it was seen before
+
+
+def take_access(wanted: Backfill) -> None:
+    """Where nothing is typed, what its source is read with lets it in, if that is the same server."""
+    if any(getattr(wanted, name) for name in ACCESS_FIELDS):
+        return
+    for name, value in own_access(wanted.source, wanted.url).items():
+        setattr(wanted, name, value)
 
 
 def plan(wanted: Backfill, *, now: datetime) -> list[Backfill]:
@@ -123,9 +134,7 @@ def _stored(wanted: Backfill, start: datetime, end: datetime) -> Backfill:
         url=wanted.url,
         selector=wanted.selector,
         step_seconds=wanted.step_seconds,
-        token=wanted.token,
-        headers=wanted.headers,
-        **{name: getattr(wanted, name) for name in TLS_FIELDS},
+        **{name: getattr(wanted, name) for name in ACCESS_FIELDS},
         start_at=start,
         end_at=end,
         cursor_at=start,
@@ -145,12 +154,15 @@ def stop(backfill: Backfill) -> None:
 
 
 def advance(backfill_id: int, *, now: datetime, ask: Ask = ask) -> bool:
-    """Imports the next piece; False where there was nothing to do, another worker is on it, or it failed."""
+    """Imports the next piece; False where there was nothing to do yet, another worker is on it, or it failed."""
     backfill = _claim(backfill_id, now)
     if backfill is None:
         return False
+    if is_settling(backfill, now):
+        _mine(backfill).update(claimed_until=backfill.end_at + timedelta(seconds=SETTLE_SECONDS))
+        return False
     try:
-        amounts, states, num_samples, until = _piece(backfill, ask)
+        amounts, states, num_samples, until = _piece(backfill, _settled_end(backfill, now), ask)
     except (ScrapeError, HistoryError, ExpositionError) as error:
         # The claim stays for its time: a server that fails is asked again in two minutes, not at once.
         _mine(backfill).update(last_error=str(error)[:_ERROR_LENGTH])
@@ -180,17 +192,31 @@ def _mine(backfill: Backfill) -> QuerySet[Backfill]:
     return Backfill.objects.filter(pk=backfill.pk, claimed_until=backfill.claimed_until, cursor_at=backfill.cursor_at)
 
 
+def is_settling(backfill: Backfill, now: datetime) -> bool:
+    """Whether all that is old enough is imported, and the rest has to wait."""
+    return _settled_end(backfill, now) == backfill.cursor_at < backfill.end_at
+
+
+def _settled_end(backfill: Backfill, now: datetime) -> datetime:
+    """How far it may go now: its end, or as many whole steps as are old enough."""
+    old_enough = now - timedelta(seconds=SETTLE_SECONDS)
+    if old_enough >= backfill.end_at:
+        return backfill.end_at
+    step = timedelta(seconds=backfill.step_seconds)
+    return backfill.cursor_at + max((old_enough - backfill.cursor_at) // step, 0) * step
+
+
 Booked = tuple[Key, int, int]  # what, at which second, how much
 
 
-def _piece(backfill: Backfill, ask: Ask) -> tuple[list[Booked], States, int, datetime]:
+def _piece(backfill: Backfill, settled: datetime, ask: Ask) -> tuple[list[Booked], States, int, datetime]:
     """At most MAX_POINTS steps after the cursor, and the end where that lies between two. The first import's first step
     is only what increases begin from.
     """
     first = backfill.cursor_at == backfill.start_at
     step = timedelta(seconds=backfill.step_seconds)
     start = backfill.cursor_at if first else backfill.cursor_at + step
-    until = min(backfill.cursor_at + (MAX_POINTS - 1) * step, backfill.end_at)
+    until = min(backfill.cursor_at + (MAX_POINTS - 1) * step, settled)
     target = target_of(backfill.source)
     access = access_of(backfill)
     history = History(backfill.url, backfill.selector, access)

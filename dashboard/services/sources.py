@@ -1,12 +1,14 @@
 """Every write of sources: the embedded one, and engines that somebody asks to be watched. Records nothing."""
 
 from datetime import datetime
+from urllib.parse import urlsplit
 
 import redis
 from django.core.exceptions import ValidationError
 
 from dashboard import valkey
 from dashboard.models import Access, Discovery, Mapping, Source
+from dashboard.models_sources import ACCESS_FIELDS
 from dashboard.services.source_names import check_name
 from dashboard.sources.address import address_problem
 from dashboard.sources.exposition import ExpositionError
@@ -42,12 +44,12 @@ def add_source(
     now: datetime,
     mapping: Mapping | None = None,
     selector: str = "",
-    token: str = "",
+    access: dict[str, str] | None = None,
     fetch_text: Fetch | None = None,
 ) -> Source:
     """Watches one more engine. Raises ValidationError with sentences for a person."""
-    source = Source(name=name, url=url, kind=kind, interval_seconds=interval_seconds, mapping=mapping, due_at=now)
-    source.selector, source.token = selector, token
+    typed = {"name": name, "url": url, "kind": kind, "interval_seconds": interval_seconds, "mapping": mapping}
+    source = Source(**typed, **(access or {}), selector=selector, due_at=now)
     check_name(name)
     check_url(url)
     check_mapping(kind, mapping)
@@ -74,6 +76,15 @@ def _owner(source: Source) -> Access:
         return source
     is_elsewhere = discovery.kind == Discovery.Kind.PROMETHEUS and source.url != discovery.location
     return source if is_elsewhere else discovery
+
+
+def own_access(source: Source, url: str) -> dict[str, str]:
+    """The fields of what lets us into the Prometheus that it is read from; {} where `url` is another server's."""
+    its, asked = urlsplit(source.url), urlsplit(url)
+    if not source.selector or (its.scheme, its.netloc) != (asked.scheme, asked.netloc):
+        return {}
+    owner = _owner(source)
+    return {name: getattr(owner, name) for name in ACCESS_FIELDS}
 
 
 def access_of(access: Access) -> Allowed:

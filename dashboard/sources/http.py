@@ -48,10 +48,17 @@ def post_json(url: str, told: Mapping[str, Any], *, headers: Mapping[str, str], 
 
 
 def ask_form(
-    url: str, form: Mapping[str, str], *, allowed: Allowed, refusal: Callable[[int, str], str], seconds: float
+    url: str,
+    form: Mapping[str, str],
+    *,
+    allowed: Allowed,
+    refusal: Callable[[int, str], str],
+    seconds: float,
+    may_be_silent: bool = False,
 ) -> str:
     """What is answered to a form within `seconds`, which are what is left of TOTAL_SECONDS where it is the second of
-    two. As `fetch`, but `refusal` makes words of the status and text of a refusal.
+    two. As `fetch`, but `refusal` makes words of the status and text of a refusal. One that reads much before it
+    answers `may_be_silent` for as long.
     """
 
     async def answer(response: httpx.Response, host: str) -> str:
@@ -63,7 +70,9 @@ def ask_form(
 
     sent = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json", **_SENT}
     content = urlencode(form).encode()
-    return _asked(_Request("POST", url, _host(url), {**sent, **allowed.headers}, allowed.tls, answer, content, seconds))
+    headers = {**sent, **allowed.headers}
+    request = _Request("POST", url, _host(url), headers, allowed.tls, answer, content, seconds, may_be_silent)
+    return _asked(request)
 
 
 Answer = Callable[[httpx.Response, str], Awaitable[str]]  # is given the host, for its sentences
@@ -79,6 +88,11 @@ class _Request:
     answer: Answer
     content: bytes | None = None
     seconds: float | None = None  # None: TOTAL_SECONDS
+    may_be_silent: bool = False
+
+    @property
+    def timeout(self) -> httpx.Timeout:
+        return httpx.Timeout(self.seconds, connect=TIMEOUT.connect) if self.may_be_silent else TIMEOUT
 
     @property
     def extensions(self) -> dict[str, str]:
@@ -91,9 +105,11 @@ def _asked(request: _Request) -> str:
         with asyncio.Runner(loop_factory=_Loop) as runner:
             return runner.run(_answered(request))
     except TimeoutError:
-        raise ScrapeError(f"{host} was still answering after {TOTAL_SECONDS:g} s.") from None
+        in_all = max(TOTAL_SECONDS, request.seconds or 0.0)
+        raise ScrapeError(f"{host} was still answering after {in_all:g} s.") from None
     except httpx.TimeoutException as error:
-        seconds = TIMEOUT.connect if isinstance(error, httpx.ConnectTimeout) else TIMEOUT.read
+        is_connecting = isinstance(error, httpx.ConnectTimeout)
+        seconds = request.timeout.connect if is_connecting else request.timeout.read
         raise ScrapeError(f"{host} did not answer within {seconds:g} s.") from None
     except TlsError as error:
         raise ScrapeError(f"{host} could not be asked. {error}") from None
@@ -109,7 +125,9 @@ async def _answered(request: _Request) -> str:
     """Of what can wait, only an event loop ends all of it at one moment: names, TLS, headers, 1xx answers, the text."""
     async with (
         asyncio.timeout(TOTAL_SECONDS if request.seconds is None else request.seconds),
-        httpx.AsyncClient(timeout=TIMEOUT, follow_redirects=False, trust_env=False, verify=_context(request)) as client,
+        httpx.AsyncClient(
+            timeout=request.timeout, follow_redirects=False, trust_env=False, verify=_context(request)
+        ) as client,
         client.stream(
             request.method,
             request.url,

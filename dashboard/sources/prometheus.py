@@ -1,27 +1,28 @@
 """Reads an engine's history from a Prometheus, or what speaks its HTTP API (Thanos, Mimir, VictoriaMetrics).
 
 `query_range` gives the value of every series at each step; the series of one step are what the engine's text was then.
-https://prometheus.io/docs/prometheus/latest/querying/api/#range-queries. Stores nothing.
+A step that stands alone is asked as a moment: Thanos' query frontend moves the ends of a range to multiples of the step
+(--query-range.align-range-with-step). Stores nothing.
+https://prometheus.io/docs/prometheus/latest/querying/api/#range-queries
 """
 
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode
 
+from dashboard.sources import http
 from dashboard.sources.exposition import Exposition, ExpositionError, Sample, canonical_name
-from dashboard.sources.http import fetch
+from dashboard.sources.prometheus_query import NOT_THAT, UNLIKE, labels_of, refusal, warnings_of
 from dashboard.sources.rules import Adapter
 from dashboard.sources.tables import DETECTION_ORDER
 from dashboard.sources.target import Allowed
 
 MAX_POINTS = 120  # a query: 600 series of it are 2 MB, an eighth of what is read at all
-# What going through JSON of another shape raises; an integer of 400 digits is no float.
-UNLIKE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-NOT_THAT = "What answers there is no Prometheus; expected its address without a path, like the page's."
+ANSWER_SECONDS = 60.0  # old blocks may lie in an object store, and nothing waits for an import
+NO_STORE = "No StoreAPIs matched for this query"  # what an older Thanos warns of where no store has that time
 _MATCHER = r'[A-Za-z_]\w*\s*(?:=~|!=|!~|=)\s*"(?:[^"\\]|\\.)*"'
 _SELECTOR = re.compile(rf"\{{?\s*({_MATCHER}(?:\s*,\s*{_MATCHER})*)\s*,?\s*\}}?")
 
@@ -39,18 +40,19 @@ class History:
     allowed: Allowed = field(repr=False)
 
 
-Ask = Callable[[str, Allowed], str]
+Form = Mapping[str, str]
+Ask = Callable[[str, Form, Allowed], str]
 
 
-def ask(url: str, allowed: Allowed) -> str:
-    """The JSON at `url`. Raises ScrapeError."""
-    return fetch(url, headers=allowed.headers, tls=allowed.tls, accept="application/json")
+def ask(url: str, form: Form, allowed: Allowed) -> str:
+    """The JSON that is answered to a form. Raises ScrapeError with the server's own words."""
+    return http.ask_form(url, form, allowed=allowed, refusal=refusal, seconds=ANSWER_SECONDS, may_be_silent=True)
 
 
 def check_server(url: str, allowed: Allowed, ask: Ask = ask) -> None:
     """Raises ScrapeError or HistoryError unless something that speaks Prometheus' API answers there."""
     try:
-        is_well = json.loads(ask(f"{url.rstrip('/')}/api/v1/query?query=1", allowed))["status"] == "success"
+        is_well = json.loads(ask(f"{url.rstrip('/')}/api/v1/query", {"query": "1"}, allowed))["status"] == "success"
     except UNLIKE:
         is_well = False
     if not is_well:
@@ -74,45 +76,46 @@ def steps(
     """
     if end < start:
         return iter(())
+    adapters = [adapter] if adapter else DETECTION_ORDER
+    names = names_pattern(rule.name for each in adapters for rule in each.rules)
+    query = f'{{__name__=~"{names}",{check_selector(history.selector)}}}'
     by_second: dict[int, list[Sample]] = defaultdict(list)
-    asked = {"start": start, "end": end, "step": step_seconds}
-    for names in _questions(adapter):
-        query = f'{{__name__=~"{names}",{check_selector(history.selector)}}}'
-        url = f"{history.url.rstrip('/')}/api/v1/query_range?{urlencode({'query': query, **asked})}"
-        for second, sample in _samples(ask(url, history.allowed)):
-            by_second[second].append(sample)
+    for second, sample in _samples(_asked(history, query, start, end, step_seconds, ask)):
+        by_second[second].append(sample)
     return ((second, Exposition(tuple(by_second[second]), ())) for second in sorted(by_second))
 
 
-def _questions(adapter: Adapter | None) -> Iterable[str]:
-    """Patterns of the names that a table reads; one a table, for all in one would be too long for an address."""
-    for each in [adapter] if adapter else DETECTION_ORDER:
-        yield names_pattern(rule.name for rule in each.rules)
+def _asked(history: History, query: str, start: float, end: float, step_seconds: int, ask: Ask) -> str:
+    api = f"{history.url.rstrip('/')}/api/v1"
+    if start == end:
+        return ask(f"{api}/query", {"query": query, "time": str(start)}, history.allowed)
+    form = {"query": query, "start": str(start), "end": str(end), "step": str(step_seconds)}
+    return ask(f"{api}/query_range", form, history.allowed)
 
 
 def names_pattern(names: Iterable[str]) -> str:
-    """A regular expression of every spelling of these canonical names."""
-    return "(ray_)?(" + "|".join(name.replace("_", "[:_]") for name in sorted(set(names))) + ")(_total)?"
+    """A regular expression of every spelling of these canonical names: a VictoriaMetrics keeps OpenTelemetry's dots."""
+    return "(ray_)?(" + "|".join(name.replace("_", "[:_.]") for name in sorted(set(names))) + ")(_total)?"
 
 
 def _samples(text: str) -> Iterator[tuple[int, Sample]]:
     try:
         told = json.loads(text)
-        if told["status"] != "success" or told["data"]["resultType"] != "matrix":
+        if told["status"] != "success" or told["data"]["resultType"] not in ("matrix", "vector"):
             raise ValueError
-        for series in told["data"]["result"]:
-            yield from _values(series)
+        warnings = [each for each in warnings_of(told) if NO_STORE not in each or told["data"]["result"]]
+        found = [sample for series in told["data"]["result"] for sample in _values(series)]
     except UNLIKE:
         raise HistoryError("The answer is no history; expected that of Prometheus' query_range.") from None
+    if warnings:
+        raise HistoryError(f"{warnings[0]} What may be a part of the history is not imported; it is asked for again.")
+    yield from found
 
 
 def _values(series: dict[str, Any]) -> Iterator[tuple[int, Sample]]:
-    labels = {text_of(name): text_of(value) for name, value in series["metric"].items()}
+    """Without native histograms, which no table reads."""
+    labels = labels_of(series)
     name = canonical_name(labels.pop("__name__"))
-    for second, value in series["values"]:
+    alone = [series["value"]] if "value" in series else []
+    for second, value in series.get("values", alone):
         yield round(float(second)), Sample(name, labels, float(value))
-
-
-def text_of(told: Any) -> str:
-    """Half a character and NUL, which JSON can escape, have no place in a database."""
-    return str(told).encode(errors="replace").decode().replace("\x00", "")

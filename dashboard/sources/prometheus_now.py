@@ -18,6 +18,10 @@ from dashboard.sources.target import Target
 # What tells scraped engines, and copies of their series, apart: a Prometheus or what is in front of it puts them on.
 TARGET_LABELS = ("job", "instance", "cluster", "prometheus", "prometheus_replica", "replica")
 MAX_AGE_SECONDS = 150  # two scrapes a minute apart, and something; Prometheus itself gives up after 300
+_NOT_WHOLE = (  # a sum over fewer series is smaller, and a smaller value is a restart
+    "What may be a part of the engine's series is not counted. Where the rest is of other engines: matchers for labels "
+    "of its store, like cluster, keep a Thanos from asking others."
+)
 _UP = "up"
 _SHOWN = 2
 # Fewer than 0.8 samples a look are too few: as often as it is asked makes 0.9 to 1.1, every 15 s for every 10 s 0.7.
@@ -32,13 +36,15 @@ def exposition_now(target: Target, names: Set[str], now: datetime) -> Exposition
     query = f'{{__name__=~"{pattern}|{_UP}",{selector}}}'
     server = Asking(target.url, now, target.allowed)
     answer = server.ask(query)
+    if answer.warnings:
+        raise ExpositionError(f"{answer.warnings[0]} {_NOT_WHOLE}")
     found = [series for series in answer.series if series.name != _UP]
     if not found:
         raise ExpositionError(_why_nothing([series.value for series in answer.series], selector))
     _check_one(found, selector)
     at, remarks = _sampled(server, min(series.name for series in found), selector, now, target.every_seconds)
     samples = tuple(Sample(canonical_name(series.name), series.labels, series.value) for series in found)
-    return Exposition(samples, (*answer.warnings, *remarks), at=at)
+    return Exposition(samples, remarks, at=at)
 
 
 def _why_nothing(ups: list[float], selector: str) -> str:

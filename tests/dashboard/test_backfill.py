@@ -4,7 +4,6 @@ import json
 import shutil
 import time
 from datetime import datetime, timedelta
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.contrib.auth.models import User
@@ -20,7 +19,7 @@ from dashboard.services import chunks
 from dashboard.services.backfill import advance, plan, stop, unfinished_ids
 from dashboard.services.integrity import check
 from dashboard.sources.http import ScrapeError
-from dashboard.sources.prometheus import HistoryError, ask, check_selector
+from dashboard.sources.prometheus import Form, HistoryError, ask, check_selector
 from dashboard.sources.target import Allowed, Tls
 from dashboard.tasks import backfill_due
 from tests.dashboard.past import END, NUM_STEPS, SELECTOR, START, STEP, TRUTH
@@ -162,12 +161,11 @@ class Fake:
     """Answers as Prometheus would, for what a real one does not do."""
 
     def __init__(self, **values: list[list[object]]) -> None:
-        self.values, self.asked = values, list[str]()
+        self.values, self.asked = values, list[tuple[float, float]]()
 
-    def __call__(self, url: str, allowed: Allowed) -> str:
-        self.asked.append(url)
-        told = parse_qs(urlsplit(url).query)
-        start, end = (float(told[name][0]) for name in ("start", "end"))
+    def __call__(self, url: str, form: Form, allowed: Allowed) -> str:
+        start, end = (float(form.get(name, form.get("time", ""))) for name in ("start", "end"))
+        self.asked.append((start, end))
         result = [
             {
                 "metric": {"__name__": f"vllm:{name}_total"},
@@ -196,12 +194,12 @@ def test_odd_values_in_history_are_skipped_as_in_a_text() -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    ["", "[]", "null", '{"status":"error"}', '{"status":"success","data":{"resultType":"vector","result":[]}}'],
+    ["", "[]", "null", '{"status":"error"}', '{"status":"success","data":{"resultType":"scalar","result":[]}}'],
 )
 def test_an_answer_that_is_no_history_is_told_and_asked_for_again_later(answer: str) -> None:
     (one,) = plan(wanted(source(), "http://prometheus:9090"), now=timezone.now())
     now = timezone.now()
-    assert not advance(one.pk, now=now, ask=lambda url, allowed: answer)
+    assert not advance(one.pk, now=now, ask=lambda url, form, allowed: answer)
     one.refresh_from_db()
     assert one.last_error.startswith("The answer is no history")
     assert unfinished_ids(now + timedelta(seconds=10)) == []
@@ -219,9 +217,9 @@ def test_two_workers_do_not_import_the_same_piece() -> None:
     (one,) = plan(wanted(source(kind="vllm_old"), "http://prometheus:9090"), now=timezone.now())
     now = timezone.now()
 
-    def meanwhile(url: str, allowed: Allowed) -> str:
+    def meanwhile(url: str, form: Form, allowed: Allowed) -> str:
         assert not advance(one.pk, now=now, ask=Fake())
-        return Fake(prefix_cache_queries=[[START, "1"], [START + 60, "5"]])(url, allowed)
+        return Fake(prefix_cache_queries=[[START, "1"], [START + 60, "5"]])(url, form, allowed)
 
     assert advance(one.pk, now=now, ask=meanwhile)
     assert stored(86400)["prompt_tokens", ""] == 4
@@ -243,9 +241,9 @@ def test_one_that_is_stopped_keeps_what_it_has_and_leaves_the_rest_free() -> Non
 def test_a_token_is_sent_to_the_prometheus() -> None:
     seen: list[Allowed] = []
 
-    def listen(url: str, allowed: Allowed) -> str:
+    def listen(url: str, form: Form, allowed: Allowed) -> str:
         seen.append(allowed)
-        return Fake()(url, allowed)
+        return Fake()(url, form, allowed)
 
     (one,) = plan(wanted(source(token="engines"), "http://prometheus:9090", token="history"), now=timezone.now())
     advance(one.pk, now=timezone.now(), ask=listen)
@@ -320,4 +318,4 @@ def test_the_command_says_what_to_check_where_nothing_matches() -> None:
 
 def test_asking_a_server_that_redirects_is_an_error() -> None:
     with pytest.raises(ScrapeError):
-        ask("http://127.0.0.1:1/api", Allowed({}, Tls()))
+        ask("http://127.0.0.1:1/api", {}, Allowed({}, Tls()))

@@ -318,7 +318,7 @@ ERROR = json.dumps({"status": "error", "errorType": "bad_data", "error": "parse 
         (Answer(ERROR, status=400), "127.0.0.1 answered 400: parse error: unexpected <EOF>."),
         (Answer(ERROR.replace("<EOF>", r"\u0000"), status=400), "answered 400: parse error: unexpected."),
         (Answer("no such org", status=401), "answered 401; expected 200: it wants another token or header."),
-        (Answer("<html>", status=404), "127.0.0.1 answered 404. What answers there is no Prometheus; expected its"),
+        (Answer("<html>", status=404), "127.0.0.1 answered 404. What answers there is no Prometheus; expected the"),
         (Answer("<html>"), "What answers there is no Prometheus"),
         (Answer("", {"Location": "/login"}, 302), "with a redirect; give the address of the server itself."),
         (Answer('{"status":"success","data":{"resultType":"matrix","result":[]}}'), "is no Prometheus"),
@@ -401,16 +401,15 @@ def test_a_part_of_a_list_is_no_list() -> None:
     assert not Source.objects.exclude(gone_at=None).exists()
 
 
-def test_what_it_warns_of_is_a_remark_and_odd_values_are_skipped_as_of_a_text() -> None:
+def test_odd_values_are_skipped_as_of_a_text_and_both_questions_are_about_one_moment() -> None:
     now = timezone.now()
     metrics = [
         ({"__name__": "vllm:prompt_tokens_cached_by_source_total", "source": source}, value)
         for source, value in (("device", "7"), ("host", "NaN"), ("disk", "+Inf"))
     ]
-    answers = [vector(*metrics, warnings=["no store matched"]), vector(({}, f"{now.timestamp() - 3}"))]
+    answers = [vector(*metrics), vector(({}, f"{now.timestamp() - 3}"))]
     with serving(lambda path: Answer(answers[len(served.asked) - 1])) as served:
         prod = look(source(f"{served.url}/prometheus/", token="secret-token"), now)
-    assert "The Prometheus warns: no store matched." in prod.last_error
     assert "which is no count" in prod.last_error
     asked = [parse_qs(body) for body in served.bodies]
     assert [path for path, _ in served.asked] == ["/prometheus/api/v1/query"] * 2

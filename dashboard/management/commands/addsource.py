@@ -1,6 +1,5 @@
 """`manage.py addsource NAME URL [--kind auto] [--mapping NAME] [--selector …] [--interval 10]`: watches an engine."""
 
-import os
 from argparse import ArgumentParser
 from typing import Any
 
@@ -9,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from dashboard import valkey
+from dashboard.management.typed_access import HELP, typed_access
 from dashboard.models import Mapping, Source
 from dashboard.services.source_trial import try_source
 from dashboard.services.sources import add_source
@@ -26,7 +26,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--selector",
             default="",
-            help='Of a Prometheus: which series are its, like {instance="gpu-7:8000"}. Its token: PROMETHEUS_TOKEN.',
+            help='Of a Prometheus: which series are its, like {instance="gpu-7:8000"}. ' + HELP,
         )
         parser.add_argument("--kind", default=Source.Kind.AUTO.value, choices=_KINDS)
         parser.add_argument("--mapping", default="", help="The mapping to read it by, for the kind mapping.")
@@ -44,7 +44,7 @@ class Command(BaseCommand):
                 now=timezone.now(),
                 mapping=_mapping(options["mapping"]),
                 selector=options["selector"],
-                token=os.environ.get("PROMETHEUS_TOKEN", "") if options["selector"] else "",
+                access=typed_access() if options["selector"] else None,
             )
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None

@@ -1,6 +1,5 @@
 """`manage.py backfill SOURCE PROMETHEUS --days 30`: imports a source's history, once however often."""
 
-import os
 from argparse import ArgumentParser
 from datetime import timedelta
 from typing import Any
@@ -11,8 +10,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from tqdm import tqdm
 
+from dashboard.management.typed_access import HELP, typed_access
 from dashboard.models import Backfill, Source
-from dashboard.services.backfill import advance, check_answers, plan
+from dashboard.services.backfill import advance, check_answers, is_settling, plan, take_access
 
 _MAX_DAYS = 9_000
 
@@ -22,7 +22,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("source", help="The name of a source.")
-        parser.add_argument("url", help="The Prometheus, like http://prometheus:9090. Its token: PROMETHEUS_TOKEN.")
+        parser.add_argument("url", help=f"The Prometheus, like http://prometheus:9090. {HELP}")
         parser.add_argument("--days", type=float, default=30, help="How far back (default: %(default)s).")
         parser.add_argument("--selector", default="", help="Which series are its; by default those of its host:port.")
         parser.add_argument(
@@ -43,21 +43,26 @@ class Command(BaseCommand):
             start_at=now - timedelta(days=options["days"]),
             end_at=now,
             step_seconds=options["step"],
-            token=os.environ.get("PROMETHEUS_TOKEN", ""),
+            **typed_access(),
         )
+        take_access(wanted)
         try:
             check_answers(wanted)
             planned = plan(wanted, now=now)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         num_samples = sum(self._imported(backfill) for backfill in planned)
-        if planned and not num_samples:
+        if not num_samples and any(backfill.cursor_at > backfill.start_at for backfill in planned):
             raise CommandError(_nothing(wanted))
-        self.stdout.write(f"{num_samples:,} samples were imported." if planned else "All of it is there already.")
+        told = f"{num_samples:,} samples were imported." if planned else "All of it is there already."
+        rest = (
+            "" if all(backfill.is_done for backfill in planned) else " The worker imports the last minute in a minute."
+        )
+        self.stdout.write(told + rest)
 
     def _imported(self, backfill: Backfill) -> int:
         with tqdm(total=100, desc=str(backfill), bar_format="{desc}: {bar} {n:.0f} %") as bar:
-            while not backfill.is_done:
+            while not backfill.is_done and not is_settling(backfill, timezone.now()):
                 went_on = advance(backfill.pk, now=timezone.now())
                 backfill.refresh_from_db()
                 if not went_on:
