@@ -31,7 +31,7 @@ from tests.dashboard.told import moment, stored
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("valkey")]
 
-METRIC = {"__name__": "vllm:prefix_cache_queries_total"}
+METRIC: dict[str, object] = {"__name__": "vllm:prefix_cache_queries_total"}
 WARNINGS = [{"warnings": ["receive series from Addr: thanos-0:10901: rpc error"]}, {"isPartial": True}]
 
 
