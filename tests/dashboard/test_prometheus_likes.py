@@ -31,7 +31,7 @@ from tests.dashboard.told import moment, stored
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("valkey")]
 
-METRIC: dict[str, object] = {"__name__": "vllm:prefix_cache_queries_total"}
+METRIC = {"__name__": "vllm:prefix_cache_queries_total"}
 WARNINGS = [{"warnings": ["receive series from Addr: thanos-0:10901: rpc error"]}, {"isPartial": True}]
 
 
@@ -86,7 +86,7 @@ def test_time_that_no_store_of_an_older_thanos_has_is_history_without_samples() 
 def test_a_part_of_an_engines_series_is_no_reading(more: dict[str, object]) -> None:
     """Of two series that are added up one is away: the smaller sum would be a restart, and count all of it again."""
     now = timezone.now().timestamp()
-    both = [{"metric": {**METRIC, "rank": rank}, "value": [now, "500"]} for rank in ("0", "1")]
+    both: list[dict[str, object]] = [{"metric": {**METRIC, "rank": rank}, "value": [now, "500"]} for rank in ("0", "1")]
     at = answered("vector", {"metric": {}, "value": [now, f"{now - 3}"]})
     then = answered("vector", {"metric": {}, "value": [now, f"{now + 17}"]})
     answers = [answered("vector", *both), at, answered("vector", *both[:1], **more), answered("vector", *both), then]
