@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from dashboard.charts.palette import LOOKS
 from dashboard.engine_metrics import EngineCollector, Exposition
 from tests.e2e.prometheus import Prometheus
-from tests.engine.harness import BLOCK_SIZE, Rig, make_rig
+from tests.engine.harness import BLOCK_SIZE, Rig
 from tiers import LoadChoice, Tier
 
 GRAFANA = Path(__file__).parents[2] / "deploy/grafana"
@@ -29,15 +29,6 @@ EXPRESSIONS = [target["expr"] for panel in PANELS.values() for target in panel["
 VARIABLES = {"$engine": ".*", "$model_name": ".*", "$__rate_interval": "4s"}
 # Of what only a server that fails, or an estimate that says so, counts: rightly nothing here.
 EMPTY = "given_up"
-
-
-@pytest.fixture
-def rig(tmp_path: Path) -> Iterator[Rig]:
-    rig = make_rig(
-        gpu=24, cpu=16, disk=64, path=tmp_path, max_num_batched_tokens=96, tenants=("common",), max_tenants=3
-    )
-    yield rig
-    rig.close()
 
 
 def exposition(rig: Rig) -> Exposition:

@@ -3,6 +3,7 @@
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -10,23 +11,16 @@ from tests.e2e.stack import free_port
 
 
 class VictoriaMetrics:
-    """Runs while its block lasts. Scrapes `target` (host:port) once a second where there is one."""
+    """Runs while its block lasts, and has what it is given."""
 
-    def __init__(self, folder: Path, target: str = "", *more: str) -> None:
+    def __init__(self, folder: Path) -> None:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self._client = httpx.Client(base_url=self.url, timeout=20)
         self._argv = [
             *("victoria-metrics", f"-storageDataPath={folder / 'victoria'}", f"-httpListenAddr=127.0.0.1:{port}"),
-            *("-retentionPeriod=10y", "-memory.allowedBytes=64MiB", "-loggerLevel=ERROR", *more),
+            *("-retentionPeriod=10y", "-memory.allowedBytes=64MiB", "-loggerLevel=ERROR"),
         ]
-        if target:
-            config = folder / "scrape.yml"
-            config.write_text(
-                "global: {scrape_interval: 1s}\n"
-                f"scrape_configs: [{{job_name: tierscope, static_configs: [{{targets: ['{target}']}}]}}]\n"
-            )
-            self._argv.append(f"-promscrape.config={config}")
 
     def __enter__(self) -> "VictoriaMetrics":
         self._process = subprocess.Popen(self._argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -43,6 +37,12 @@ class VictoriaMetrics:
         self._client.post("/api/v1/import/prometheus", content=text).raise_for_status()
         self._client.get("/internal/force_flush").raise_for_status()
         self._client.get("/internal/resetRollupResultCache").raise_for_status()
+
+    def query(self, promql: str, at: float) -> list[dict[str, Any]]:
+        """What it answers for that second, which is not of the last 30. Raises HTTPError for what is no PromQL."""
+        answer = self._client.get("/api/v1/query", params={"query": promql, "time": at}).raise_for_status()
+        found: list[dict[str, Any]] = answer.json()["data"]["result"]
+        return found
 
     def _wait(self) -> None:
         deadline = time.monotonic() + 60
