@@ -54,8 +54,13 @@ class Buckets:
         return not any(self.num_samples)
 
 
-def pack(chunk: Buckets) -> bytes:
+def storable(value: int) -> int:
     """A sum beyond 64 bits is stored as the largest they hold: only a gauge above 10^15 comes to that, in a day."""
+    return max(-_LIMIT, min(_LIMIT, value))
+
+
+def pack(chunk: Buckets) -> bytes:
+    """Values as `storable` has them."""
     columns = [_narrowest(chunk.values), _narrowest(chunk.num_samples)]
     head = bytes((_VERSION, *(_TYPES.index(column.typecode) for column in columns)))
     deflate = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW_BITS, _MEMORY)
@@ -64,6 +69,23 @@ def pack(chunk: Buckets) -> bytes:
 
 def unpack(packed: bytes | memoryview) -> Buckets:
     """Raises ChunkError."""
+    raw, edge, kinds = _inflated(packed)
+    return Buckets(_column(raw[:edge], kinds[0]), _column(raw[edge:], kinds[1]))
+
+
+def unpacked_sums(packed: bytes | memoryview, first: int, end: int) -> tuple[int, int]:
+    """Σ value and Σ number of samples of a few buckets, in half the time of all. Raises ChunkError."""
+    raw, edge, _ = _inflated(packed)
+    return _sum(raw, first, end, 0, edge), _sum(raw, first, end, edge, len(raw))
+
+
+def _sum(raw: bytes, first: int, end: int, begins: int, ends: int) -> int:
+    of_bucket = (raw[begins + index : ends : NUM_BUCKETS] for index in range(first, end))
+    return sum(int.from_bytes(each, "little", signed=True) for each in of_bucket)
+
+
+def _inflated(packed: bytes | memoryview) -> tuple[bytes, int, bytes]:
+    """Both columns' planes, where the second begins, and the types of both."""
     told = bytes(packed)
     if len(told) < 3 or told[0] != _VERSION or max(told[1:3]) >= len(_TYPES):
         raise ChunkError(f"a chunk begins with {told[:3].hex() or 'nothing'}, which is no form that this version reads")
@@ -74,7 +96,7 @@ def unpack(packed: bytes | memoryview) -> Buckets:
     edge = NUM_BUCKETS * _ITEM_BYTES[told[1]]
     if len(raw) != edge + NUM_BUCKETS * _ITEM_BYTES[told[2]]:
         raise ChunkError(f"a chunk has {len(raw)} bytes, not {NUM_BUCKETS} buckets")
-    return Buckets(_column(raw[:edge], told[1]), _column(raw[edge:], told[2]))
+    return raw, edge, told[1:3]
 
 
 def _narrowest(column: Sequence[int]) -> "array[int]":
@@ -82,7 +104,7 @@ def _narrowest(column: Sequence[int]) -> "array[int]":
     for code, width in zip(_TYPES, _ITEM_BYTES, strict=True):
         if furthest < 1 << (8 * width - 1):
             return array(code, column)
-    return array("q", [max(-_LIMIT, min(_LIMIT, value)) for value in column])
+    return array("q", map(storable, column))
 
 
 def _planes(column: "array[int]") -> bytes:

@@ -77,4 +77,8 @@ class TotalHead(_Head):
 
 
 class TotalChunk(_Chunk):
+    """A gauge's has the steps of dashboard/gauge_steps.py instead of resolutions, as many as fit into what a chunk of
+    the resolution covers that they are made of; the number of readings is that of engines that had any.
+    """
+
     series = _of("TotalSeries", "chunks")

@@ -1,14 +1,14 @@
-"""What all engines together counted: one series for each counter of a model, kept beside the engines' own.
+"""What all engines together counted, and held: one series for each counter and gauge of a model, beside the engines'.
 
-Whoever asks for no engine in particular reads these: 500 engines are then as quick to read as one. Gauges have none,
-for their means add up engine by engine; nor have replays, whose traffic is not of this time.
+Whoever asks for no engine in particular reads these: 500 engines are then as quick to read as one. Replays have none,
+their traffic is not of this time. What a gauge's total is: dashboard/gauge_steps.py.
 """
 
 from django.db import models
 
 
 class TotalSeries(models.Model):
-    """Σ of one counter of one model over all engines; columns as those of Series."""
+    """Σ of one counter, or of one gauge's means, of one model over all engines; columns as those of Series."""
 
     model_name = models.CharField(max_length=200, blank=True)
     metric = models.CharField(max_length=24)

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from dashboard.selectors.gauges import gauges_of, means
 from dashboard.selectors.period import Period
-from dashboard.selectors.store import Metric, Sums, in_tier_order, means, series_of
+from dashboard.selectors.store import Metric, Sums, in_tier_order
 
-_NAMES = {Metric.RESIDENT_TOKENS.value: "resident", Metric.CAPACITY_TOKENS.value: "capacity"}
+_NAMES = {Metric.RESIDENT_TOKENS: "resident", Metric.CAPACITY_TOKENS: "capacity"}
 
 
 def residency_series(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
@@ -13,13 +14,12 @@ def residency_series(period: Period, *, engine: str | None = None, model_name: s
 
     Engines add up: each one's mean over the step, then their sum.
     """
-    series = series_of(_NAMES, engine=engine, model_name=model_name)
-    names = {pk: (tier, _NAMES[metric]) for pk, tier, metric in series.values_list("pk", "cache_tier", "metric")}
-    found = means(names, period)
+    gauges = gauges_of(_NAMES, period, engine=engine, model_name=model_name)
+    found = means(gauges, period, "cache_tier", "metric")
     starts = period.starts
     tiers = in_tier_order({tier for tier, _ in found})
     return {"starts": starts, "tiers": {tier: _pair(found, tier, len(starts)) for tier in tiers}}
 
 
 def _pair(found: Sums, tier: str, num_steps: int) -> dict[str, list[int | None]]:
-    return {name: [found[tier, name].get(slot) for slot in range(num_steps)] for name in ("resident", "capacity")}
+    return {name: [found[tier, metric].get(slot) for slot in range(num_steps)] for metric, name in _NAMES.items()}

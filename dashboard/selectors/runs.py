@@ -23,6 +23,7 @@ UNION ALL
 SELECT series_id, start_at - start_at %% %s, NULL, SUM(value), SUM(num_samples) FROM {head}
 WHERE series_id IN ({ids}) AND start_at >= %s AND start_at < %s GROUP BY 1, 2
 """
+_PACKED = "SELECT resolution, start_at, packed FROM {chunks} WHERE series_id = %s"
 _FOREVER = 2**40
 
 
@@ -67,13 +68,27 @@ def runs(
             yield _cut(series_id, start_at, chunk, resolution, start, end)
 
 
+def packed_of(series_id: int, of: Counted = Series) -> Iterator[tuple[int, int, Buckets]]:
+    """Resolution, start and buckets of every chunk of one series, or total."""
+    with connection.cursor() as cursor:
+        cursor.execute(_PACKED.format(chunks=chunks_of(of)), [series_id])
+        rows = cursor.fetchall()
+    for resolution, start_at, packed in rows:
+        yield resolution, start_at, opened(of, series_id, resolution, start_at, packed)
+
+
 def opened(of: Counted, series_id: int, resolution: int, start_at: int, packed: bytes) -> Buckets:
     """A stored chunk's buckets. Raises ChunkError, which says where it lies."""
     try:
         return unpack(packed)
     except ChunkError as error:
-        place = f"series_id = {series_id} AND resolution = {resolution} AND start_at = {start_at}"
-        raise ChunkError(f"A row of {chunks_of(of)} cannot be read ({error}): {place}.") from None
+        raise unreadable(of, series_id, resolution, start_at, error) from None
+
+
+def unreadable(of: Counted, series_id: int, resolution: int, start_at: int, error: ChunkError) -> ChunkError:
+    """The error that says where it lies."""
+    place = f"series_id = {series_id} AND resolution = {resolution} AND start_at = {start_at}"
+    return ChunkError(f"A row of {chunks_of(of)} cannot be read ({error}): {place}.")
 
 
 def _cut(series_id: int, chunk_start: int, chunk: Buckets, resolution: int, start: int, end: int) -> Run:

@@ -3,9 +3,11 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from dashboard.models import TotalSeries
+from dashboard.selectors.gauges import gauges_of, means
 from dashboard.selectors.metric_facts import METRIC_FACTS
 from dashboard.selectors.period import Period
-from dashboard.selectors.store import Counters, Metric, Names, Sums, counters_of, means, names_of, series_of, sums
+from dashboard.selectors.store import Counters, Metric, Names, Sums, counters_of, names_of, series_of, sums
 
 COLUMNS = ("engine", "model_name", "cache_tier", "detail")
 _OBSERVED_BY = ("engine", "model_name")
@@ -41,7 +43,7 @@ class Values:
 
 def series_values(wanted: Wanted, period: Period) -> list[Values]:
     """Sorted by names. Raises TooMuchError."""
-    series = _series(wanted)
+    series = _series(wanted, period)
     names = names_of(series, *wanted.by)
     keys = sorted(set(names.values()))
     num_steps = (period.end - period.start) // period.step_seconds
@@ -51,19 +53,19 @@ def series_values(wanted: Wanted, period: Period) -> list[Values]:
             "ask for a longer step, a shorter period, one engine, or less apart in “by”."
         )
     if METRIC_FACTS[wanted.metric].is_gauge:
-        if len(names) * num_steps > MAX_READ:
+        if series.model is not TotalSeries and len(names) * num_steps > MAX_READ:
             raise TooMuchError(
                 f"A mean is of each engine first: {len(names):,} gauges of {num_steps:,} steps are more than "
                 f"{MAX_READ:,}, the most that is read; ask for a longer step, a shorter period or one engine."
             )
-        found = means(names, period)
+        found = means(series, period, *wanted.by)
         return [_filled(wanted, key, found[key], found[key], num_steps) for key in keys]
     found, seen = sums(series, period, *wanted.by), _observed(wanted, period)
     return [_filled(wanted, key, found[key], seen[_seen_by(wanted, key)], num_steps) for key in keys]
 
 
-def _series(wanted: Wanted) -> Counters:
-    series = _told(wanted, wanted.metric)
+def _series(wanted: Wanted, period: Period) -> Counters:
+    series = _told(wanted, wanted.metric, period)
     if wanted.tier is not None:
         series = series.filter(cache_tier=wanted.tier)
     if wanted.detail is not None:
@@ -71,11 +73,12 @@ def _series(wanted: Wanted) -> Counters:
     return series
 
 
-def _told(wanted: Wanted, metric: str) -> Counters:
-    """Where engines are not told apart, their totals; gauges have none."""
-    are_apart = "engine" in wanted.by or METRIC_FACTS[metric].is_gauge
-    choose = series_of if are_apart else counters_of
-    return choose((metric,), engine=wanted.engine, model_name=wanted.model_name)
+def _told(wanted: Wanted, metric: str, period: Period) -> Counters:
+    """Where engines are not told apart, their totals."""
+    asked = {"engine": wanted.engine, "model_name": wanted.model_name}
+    if "engine" in wanted.by:
+        return series_of((metric,), **asked)
+    return gauges_of((metric,), period, **asked) if METRIC_FACTS[metric].is_gauge else counters_of((metric,), **asked)
 
 
 def _filled(wanted: Wanted, key: Names, found: Slots, seen: Collection[int], num_steps: int) -> Values:
@@ -85,7 +88,8 @@ def _filled(wanted: Wanted, key: Names, found: Slots, seen: Collection[int], num
 
 def _observed(wanted: Wanted, period: Period) -> Sums:
     """The steps in which any of the engines that are summed was looked at."""
-    return sums(_told(wanted, Metric.SCRAPES), period, *(column for column in wanted.by if column in _OBSERVED_BY))
+    by = (column for column in wanted.by if column in _OBSERVED_BY)
+    return sums(_told(wanted, Metric.SCRAPES, period), period, *by)
 
 
 def _seen_by(wanted: Wanted, key: Names) -> Names:

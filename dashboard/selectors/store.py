@@ -62,40 +62,27 @@ def grouped(parts: Mapping[int, int], period: Period, of: Counted = Series) -> I
     `parts`: id of a series, or of a total where `of` says so → part, a set of series that add up.
     """
     num_together = period.step_seconds // period.resolution
-    for part, line in _lines(parts, period, of):
-        for slot, (value, num_samples) in enumerate(_steps(line, num_together)):
+    for part, line in lines(parts, period, of):
+        for slot, (value, num_samples) in enumerate(steps(line, num_together)):
             if num_samples:
                 yield slot, part, value, num_samples
 
 
-def means(names: Mapping[int, Names], period: Period) -> Sums:
-    """Of gauges, by id: each one's mean over each step, to the whole, then the sum of those that have a name together.
-
-    Engines add up so: what two of them hold is together.
-    """
-    found: Sums = defaultdict(dict)
-    num_together = period.step_seconds // period.resolution
-    for series_id, line in _lines({series_id: series_id for series_id in names}, period, Series):
-        of_name = found[names[series_id]]
-        for slot, (value, num_samples) in enumerate(_steps(line, num_together)):
-            if num_samples:
-                of_name[slot] = of_name.get(slot, 0) + round(value / num_samples)
-    return found
-
-
-def _lines(parts: Mapping[int, int], period: Period, of: Counted) -> list[tuple[int, Line]]:
+def lines(parts: Mapping[int, int], period: Period, of: Counted) -> list[tuple[int, Line]]:
+    """Of each part that has any, the stored buckets of the period."""
     resolution = period.resolution
     num_buckets = (period.end - period.start) // resolution
-    lines: dict[int, Line] = {}
+    found: dict[int, Line] = {}
     for run in runs(parts, resolution, of, start=period.start, end=period.end):
         part = parts[run.series_id]
-        if (line := lines.get(part)) is None:
-            line = lines[part] = Line(resolution, period.start, num_buckets)
+        if (line := found.get(part)) is None:
+            line = found[part] = Line(resolution, period.start, num_buckets)
         line.add(run)
-    return sorted(lines.items())
+    return sorted(found.items())
 
 
-def _steps(line: Line, num_together: int) -> Iterator[tuple[int, int]]:
+def steps(line: Line, num_together: int) -> Iterator[tuple[int, int]]:
+    """Σ value and Σ num_samples of each so many buckets."""
     return zip(_sums(line.values, num_together), _sums(line.num_samples, num_together), strict=True)
 
 

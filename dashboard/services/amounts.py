@@ -3,7 +3,7 @@
 Where it is added is services/head.py (what was just read) and services/chunks.py (what is older).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,6 +23,9 @@ Place = tuple[int, ...]  # the series' id first
 Sum = tuple[int, int]  # Σ value, Σ num_samples
 ByPlace = Mapping[Place, Sum]
 NOTHING: Sum = (0, 0)
+
+Key = tuple[int, int, int]  # of a chunk: series_id, resolution, start
+Changes = Mapping[Key, Sequence[tuple[int, int, int]]]  # of buckets by index: more value, more samples
 
 
 @dataclass(frozen=True)

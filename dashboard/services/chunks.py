@@ -2,7 +2,8 @@
 
 A chunk is read, changed and written by whoever holds its series' row, so that no two do it at once. A move is one
 transaction: what it takes from the head is in the chunks of all resolutions, or still in the head. Any number of
-workers may move: who comes second to a series finds nothing left. Knows no readings.
+workers may move: who comes second to a series finds nothing left. Where a gauge's chunk changes, its total changes with
+it, by what its means are more (dashboard/gauge_steps.py). Knows no readings.
 """
 
 import logging
@@ -10,17 +11,21 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime
+from types import MappingProxyType
 
 from django.db import connection, transaction
 
 from dashboard.batches import batched
-from dashboard.chunks import Buckets, ChunkError, pack, place_of
+from dashboard.chunks import Buckets, ChunkError, pack, place_of, storable
+from dashboard.gauge_steps import everything
 from dashboard.models import Resolution, Series, TotalSeries
 from dashboard.selectors.kept import oldest_starts, retention
-from dashboard.selectors.runs import Counted, chunks_of, head_of, opened, runs
-from dashboard.services.amounts import Amount, ByPlace, Sums, with_totals
+from dashboard.selectors.runs import Counted, chunks_of, head_of, opened, packed_of, runs
+from dashboard.services.amounts import Amount, ByPlace, Changes, Key, Sums, with_totals
 from dashboard.services.amounts import sums_of as _sums_of
+from dashboard.services.gauge_totals import GaugeChanges
 from dashboard.services.rows import execute_rows, fetch_of
+from dashboard.services.totals import gauge_totals_of
 
 _log = logging.getLogger(__name__)
 
@@ -30,9 +35,7 @@ _SETTLED_SECONDS = 60  # of what is younger, more may come
 _TOGETHER = 100  # series that one transaction moves: some hundredths of a second
 # SQLite has no queue of writers: who waits sleeps up to 0.1 s between two tries, and would find it taken each time.
 _SQLITE_REST_SECONDS = 0.12
-
-Key = tuple[int, int, int]  # series_id, resolution, start of the chunk
-Changes = Mapping[Key, Iterable[tuple[int, int, int]]]  # of buckets by index: more value, more samples
+_EMPTY = Buckets.empty()  # never changed
 
 
 def sums_of(amounts: Iterable[Amount], oldest: Mapping[int, int]) -> Sums:
@@ -49,9 +52,10 @@ def add(sums: Sums) -> None:
     there = lock(Series, wanted)
     if there != wanted:
         sums = with_totals({place: sum_ for place, sum_ in sums.buckets.items() if place[0] in there})
-    lock(TotalSeries, {place[0] for place in sums.totals})
-    change(Series, by_chunk(sums.buckets))
-    change(TotalSeries, by_chunk(sums.totals))
+    gauges = gauge_totals_of(there)
+    lock(TotalSeries, {place[0] for place in sums.totals} | set(gauges.values()))
+    of_gauges = change(Series, by_chunk(sums.buckets), gauges)
+    change(TotalSeries, {**by_chunk(sums.totals), **of_gauges})
 
 
 def by_chunk(buckets: ByPlace) -> Changes:
@@ -69,19 +73,26 @@ def lock(of: Counted, series_ids: Collection[int]) -> set[int]:
     return set(rows.values_list("pk", flat=True))
 
 
-def change(of: Counted, changes: Changes) -> None:
-    """Of series that the caller holds. A chunk that has nothing left goes."""
+def change(of: Counted, changes: Changes, gauges: Mapping[int, int] = MappingProxyType({})) -> Changes:
+    """Of series that the caller holds. A chunk that has nothing left goes.
+
+    What this comes to in totals of `gauges`, series → total: for the caller to change, who holds them, too.
+    """
+    noted = GaugeChanges(gauges)
     for keys in batched(sorted(changes), _TOGETHER * len(Resolution)):
         stored = _load(of, keys)
         packed, gone = [], []
         for key in keys:
-            chunk = _changed(stored.get(key), changes[key])
+            before = stored.get(key, _EMPTY)
+            chunk = _changed(before, changes[key])
+            noted.note(key, before, chunk, (index for index, _, _ in changes[key]))
             if chunk.is_empty:
                 gone.append(key)
             else:
                 packed.append((*key, pack(chunk)))
         execute_rows(_PUT.replace("{table}", chunks_of(of)), packed, ("bigint", "integer", "bigint", "bytea"))
         execute_rows(_REMOVE.replace("{table}", chunks_of(of)), [key for key in gone if key in stored])
+    return noted.of_totals()
 
 
 def settle(*, now: datetime, rest: Callable[[float], None] = time.sleep) -> int:
@@ -124,13 +135,18 @@ def move(of: Counted, series_ids: Collection[int], before: int, oldest: Mapping[
             places = known[at] = [(step, *place_of(start_at, step)) for step, start_at in _starts(at, oldest)]
         for resolution, chunk_start, index in places:
             found[series_id, resolution, chunk_start].append((index, value, num_samples))
-    change(of, found)
+    gauges = gauge_totals_of(series_ids) if of is Series else {}
+    lock(TotalSeries, set(gauges.values()))
+    change(TotalSeries, change(of, found, gauges))
 
 
 def take_away(series_id: int, total_id: int) -> None:
     """Of a total what one of its series added. Must run inside a transaction, and nobody may write the series."""
     lock(Series, [series_id])
     lock(TotalSeries, [total_id])
+    if gauges := gauge_totals_of([series_id]):
+        change(TotalSeries, _all_of(series_id, gauges))
+        return
     for resolution in Resolution.values:
         found: dict[Key, list[tuple[int, int, int]]] = defaultdict(list)
         for run in runs([series_id], resolution):
@@ -140,6 +156,14 @@ def take_away(series_id: int, total_id: int) -> None:
                 (index, -value, -num) for index, (value, num) in buckets if num
             ]
         change(TotalSeries, found)
+
+
+def _all_of(series_id: int, gauges: Mapping[int, int]) -> Changes:
+    """What becomes of a total that this gauge leaves."""
+    noted = GaugeChanges(gauges)
+    for resolution, start_at, chunk in packed_of(series_id):
+        noted.note((series_id, resolution, start_at), chunk, _EMPTY, everything(chunk))
+    return noted.of_totals()
 
 
 def _starts(at: int, oldest: Mapping[int, int]) -> Iterator[tuple[int, int]]:
@@ -164,11 +188,11 @@ def _load(of: Counted, keys: Collection[Key]) -> dict[Key, Buckets]:
     }
 
 
-def _changed(stored: Buckets | None, changes: Iterable[tuple[int, int, int]]) -> Buckets:
-    chunk = Buckets.empty() if stored is None else Buckets(list(stored.values), list(stored.num_samples))
+def _changed(before: Buckets, changes: Iterable[tuple[int, int, int]]) -> Buckets:
+    chunk = Buckets(list(before.values), list(before.num_samples))
     values, num_samples = chunk.values, chunk.num_samples
     for index, value, more in changes:
-        values[index] += value
+        values[index] = storable(values[index] + value)
         num_samples[index] += more
     return chunk
 

@@ -7,14 +7,16 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from itertools import pairwise
 
-from dashboard.chunks import ChunkError
+from dashboard.chunks import Buckets, ChunkError
+from dashboard.gauge_steps import RESOLUTION_OF, everything
 from dashboard.models import Chunk, Head, Resolution, Series, TotalChunk, TotalHead, TotalSeries
 from dashboard.selectors.kept import oldest_starts, retention
-from dashboard.selectors.runs import Counted, runs
+from dashboard.selectors.runs import Counted, packed_of, runs
+from dashboard.services.gauge_totals import GaugeChanges
 
 _SHOWN = 5
 _DAY = 86_400
-Buckets = dict[int, tuple[int, int]]  # start → Σ value, Σ num_samples
+ByStart = dict[int, tuple[int, int]]  # start → Σ value, Σ num_samples
 
 
 def check(*, now: datetime) -> None:
@@ -35,9 +37,9 @@ def _check(oldest: Mapping[int, int]) -> None:
     assert not orphans, f"Series that are gone have buckets: {sorted(orphans)[:_SHOWN]}"
 
 
-def buckets_of(series_ids: Collection[int], of: Counted = Series) -> dict[int, Buckets]:
+def buckets_of(series_ids: Collection[int], of: Counted = Series) -> dict[int, ByStart]:
     """By resolution: what these series come to."""
-    found: dict[int, Buckets] = {}
+    found: dict[int, ByStart] = {}
     for resolution in Resolution.values:
         values: Counter[int] = Counter()
         counts: Counter[int] = Counter()
@@ -50,7 +52,7 @@ def buckets_of(series_ids: Collection[int], of: Counted = Series) -> dict[int, B
     return found
 
 
-def _differences(buckets: dict[int, Buckets], oldest: Mapping[int, int]) -> Iterator[tuple[int, int]]:
+def _differences(buckets: dict[int, ByStart], oldest: Mapping[int, int]) -> Iterator[tuple[int, int]]:
     """(resolution, start_at) of coarse buckets that are not their finer buckets' sum.
 
     Expiry cuts at whole days, and somebody may have it keep more than it kept before.
@@ -59,7 +61,7 @@ def _differences(buckets: dict[int, Buckets], oldest: Mapping[int, int]) -> Iter
         if not buckets[fine]:
             continue
         first = max(oldest[fine], min(buckets[fine]) // _DAY * _DAY)
-        sums: Buckets = {}
+        sums: ByStart = {}
         for at, (value, num_samples) in buckets[fine].items():
             before = sums.get(at - at % coarse, (0, 0))
             sums[at - at % coarse] = (before[0] + value, before[1] + num_samples)
@@ -69,11 +71,36 @@ def _differences(buckets: dict[int, Buckets], oldest: Mapping[int, int]) -> Iter
 
 
 def _wrong_of_total(total_id: int, oldest: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
+    if TotalSeries.objects.filter(pk=total_id, metric__in=Series.GAUGES).exists():
+        yield from _wrong_of_gauges(total_id, oldest)
+        return
     engines = buckets_of(list(Series.objects.filter(total=total_id).values_list("pk", flat=True)))
     for resolution, total in buckets_of([total_id], TotalSeries).items():
         for at in total.keys() | engines[resolution].keys():
             if at >= oldest[resolution] and total.get(at) != engines[resolution].get(at):
                 yield total_id, resolution, at
+
+
+def _wrong_of_gauges(total_id: int, oldest: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
+    """What is packed of them, in steps: the head is added by who reads (selectors/gauges.py)."""
+    gauges = dict.fromkeys(Series.objects.filter(total=total_id).values_list("pk", flat=True), total_id)
+    noted = GaugeChanges(gauges)
+    for series_id in gauges:
+        for resolution, start_at, chunk in packed_of(series_id):
+            noted.note((series_id, resolution, start_at), Buckets.empty(), chunk, everything(chunk))
+    engines = {
+        (step, start_at + index * step): (value, num)
+        for (_, step, start_at), of_chunk in noted.of_totals().items()
+        for index, value, num in of_chunk
+    }
+    total = {
+        (step, start_at + index * step): (chunk.values[index], chunk.num_samples[index])
+        for step, start_at, chunk in packed_of(total_id, TotalSeries)
+        for index in everything(chunk)
+    }
+    for step, at in total.keys() | engines.keys():
+        if at >= oldest[RESOLUTION_OF[step]] and total.get((step, at)) != engines.get((step, at)):
+            yield total_id, step, at
 
 
 def _all(of: Counted) -> set[int]:

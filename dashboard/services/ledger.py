@@ -12,10 +12,11 @@ from datetime import datetime, timedelta
 from django.db import connection
 
 from dashboard import counters
-from dashboard.models import EngineRun, Source
+from dashboard.models import EngineRun, Series, Source
 from dashboard.services import head
 from dashboard.services.amounts import Amount, Sums
 from dashboard.services.increases import (
+    COLUMNS,
     Columns,
     columns_of,
     create_series,
@@ -31,6 +32,7 @@ from dashboard.sources.reading import Reading
 Read = tuple[Source, Reading]
 Place = tuple[int, str]  # source, engine
 RunName = tuple[int, str, str]  # source, engine, boot
+_METRIC = COLUMNS.index("metric")
 
 
 class ChangedError(Exception):
@@ -112,7 +114,7 @@ class Ledger:
         for pk, total_id, source_id, engine, *columns in fetch_of(_LOAD_SERIES, {place[0] for place in found}):
             if (series := found.get((source_id, engine))) is not None:
                 series[tuple(columns)] = pk
-                if total_id is not None:
+                if total_id is not None and columns[_METRIC] not in Series.GAUGES:
                     self._totals[pk] = total_id
         return found
 

@@ -13,6 +13,7 @@ from django.db.models import F, Q, QuerySet
 
 from dashboard.batches import batched
 from dashboard.chunks import span_seconds
+from dashboard.gauge_steps import STEPS
 from dashboard.models import Chunk, EngineRun, RequestLog, Retention, Series, TotalChunk, TotalSeries
 from dashboard.selectors.kept import oldest_starts, retention
 
@@ -47,7 +48,8 @@ def _expire_chunks(oldest: Mapping[int, int]) -> int:
     for counted, chunks in ((Series, Chunk), (TotalSeries, TotalChunk)):
         for ids in batched(list(counted._default_manager.values_list("pk", flat=True)), _TOGETHER):
             for resolution, start_at in oldest.items():
-                old = chunks._default_manager.filter(series__in=ids, resolution=resolution)
+                steps = {resolution, *STEPS.get(resolution, ())}
+                old = chunks._default_manager.filter(series__in=ids, resolution__in=steps)
                 num_deleted += old.filter(start_at__lte=start_at - span_seconds(resolution)).delete()[0]
     return num_deleted
 

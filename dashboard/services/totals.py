@@ -1,6 +1,6 @@
-"""Keeps what all engines together counted beside what each one did. Knows no readings.
+"""Which total a series belongs to: every one but a replay's. Knows no readings.
 
-A series that counts, and is no replay's, belongs to a total; what is added to it is added there.
+What is added to a counter is added to its total as well; of gauges the total has their means (services/chunks.py).
 """
 
 from collections.abc import Collection, Iterable
@@ -13,9 +13,23 @@ Names = tuple[str, str, str, str]  # metric, model_name, cache_tier, detail
 
 
 def totals_of(series_ids: Collection[int]) -> dict[int, int]:
-    """Series → its total; those without one are left out."""
-    sql = "SELECT id, total_id FROM dashboard_series WHERE id IN ({ids}) AND total_id IS NOT NULL"
-    return dict(fetch_of(sql, series_ids))
+    """Of counters: series → its total; those without one are left out."""
+    return _totals_of(series_ids, "NOT IN")
+
+
+def gauge_totals_of(series_ids: Collection[int]) -> dict[int, int]:
+    """The same of gauges."""
+    return _totals_of(series_ids, "IN")
+
+
+def _totals_of(series_ids: Collection[int], is_gauge: str) -> dict[int, int]:
+    gauges = ", ".join(f"'{metric.value}'" for metric in sorted(Series.GAUGES))
+    return dict(fetch_of(_TOTALS.format(is_gauge=is_gauge, gauges=gauges, ids="{ids}"), series_ids))
+
+
+_TOTALS = """
+SELECT id, total_id FROM dashboard_series WHERE id IN ({ids}) AND total_id IS NOT NULL AND metric {is_gauge} ({gauges})
+"""
 
 
 def assign(series: Iterable[Series]) -> list[Series]:
@@ -26,13 +40,13 @@ def assign(series: Iterable[Series]) -> list[Series]:
             "pk", flat=True
         )
     )
-    counting = [one for one in new if one.metric not in Series.GAUGES and one.source_id not in replays]
-    known = _known(counting)
-    if missing := {_names(one) for one in counting} - known.keys():
+    told = [one for one in new if one.source_id not in replays]
+    known = _known(told)
+    if missing := {_names(one) for one in told} - known.keys():
         rows = (TotalSeries(metric=m, model_name=n, cache_tier=t, detail=d) for m, n, t, d in sorted(missing))
         TotalSeries.objects.bulk_create(rows, batch_size=_BATCH, ignore_conflicts=True)
-        known = _known(counting)
-    for one in counting:
+        known = _known(told)
+    for one in told:
         one.total_id = known[_names(one)]
     return new
 

@@ -13,15 +13,18 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from dashboard import counters
-from dashboard.models import Chunk, EngineRun, Head, Resolution, Source, TotalChunk, TotalHead
+from dashboard.models import Chunk, EngineRun, Head, Resolution, Series, Source, TotalChunk, TotalHead, TotalSeries
 from dashboard.services.amounts import Amount
+from dashboard.services.chunks import add, sums_of
 from dashboard.services.head import add_amounts
+from dashboard.services.increases import create_series
 from dashboard.services.removal import remove_sources
 from tests.dashboard.stores import sqlite_settings, used_as_default
 from tests.dashboard.told import moment
 from tests.stored import rows, total_rows
 
 AT = 1_800_000_000
+_OLDEST = dict.fromkeys(Resolution.values, 0)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -55,7 +58,7 @@ def test_buckets_of_an_older_version_are_kept_and_go_on_adding_up(no_tables_url:
             add_amounts([Amount(1, AT, 5)])
         told = {row.resolution: row.value for row in rows(engine="local", metric="prompt_tokens")}
         assert told == {10: 12, 60: 12, 3600: 5, 86400: 5}
-        totals = {row.resolution: row.value for row in total_rows()}
+        totals = {row.resolution: row.value for row in total_rows(metric="prompt_tokens")}
         assert totals == {10: 19, 60: 19, 3600: 5, 86400: 5}
         remove_sources(Source.objects.all(), clock=timezone.now, seconds=60)
         assert not any(left.objects.exists() for left in (Head, Chunk, TotalHead, TotalChunk))
@@ -90,6 +93,32 @@ def test_packing_loses_no_bucket_and_no_counters_last_value(no_tables_url: str, 
         for found in (rows(), total_rows()):
             assert {(row.resolution, row.start_at): (row.value, row.num_samples) for row in found} == told
         assert counters.unpack(EngineRun.objects.get().counters) == {series.pk: 2**53}
+
+
+def test_gauges_of_an_older_version_get_totals_of_all_that_can_be_read(
+    no_tables_url: str, django_db_blocker: Any
+) -> None:
+    with used_as_default(no_tables_url, django_db_blocker, **sqlite_settings(no_tables_url)):
+        call_command("migrate", verbosity=0)
+        sources = [
+            Source.objects.create(name=f"e{number}", kind=kind) for number, kind in enumerate(("vllm", "replay"))
+        ]
+        facts = [(metric, source) for source in sources for metric in ("resident_tokens", "capacity_tokens", "up")]
+        create_series((source.pk, source.name, ("m", metric, "gpu", "")) for metric, source in facts)
+        ids = list(Series.objects.values_list("pk", flat=True))
+        with transaction.atomic():
+            add(sums_of((Amount(pk, AT + 7 * step, pk + step) for pk in ids for step in range(900)), _OLDEST))
+        expected = total_rows()
+        assert {row.metric for row in expected} == {"resident_tokens", "capacity_tokens", "up"}
+        call_command("migrate", "dashboard", "0029", verbosity=0)
+        Series.objects.update(total=None)
+        TotalChunk.objects.all().delete()
+        TotalSeries.objects.all().delete()
+        torn = Series.objects.get(metric="up", source=sources[0])
+        Chunk.objects.filter(series=torn, resolution=60).update(packed=b"torn")
+        call_command("migrate", verbosity=0)
+        assert total_rows() == [row for row in expected if row.metric != "up" or row.resolution >= 3_600]
+        assert Series.objects.exclude(total=None).count() == 3
 
 
 @pytest.mark.django_db

@@ -158,25 +158,25 @@ def test_a_removal_that_takes_long_is_gone_on_with_and_nothing_is_taken_away_twi
 
 
 def test_a_series_that_is_being_packed_is_removed_after_that() -> None:
-    """A gauge has no total whose rows its removal would wait for."""
+    """A replay's has no total whose rows its removal would wait for."""
     fleet, now = _Fleet(), moment(START + 3_600)
-    gauge = fleet.series(0, 3)
-    fleet.add(Amount(gauge, START, 5))
+    replayed = fleet.series(3, 0)
+    fleet.add(Amount(replayed, START, 5))
 
     def remove() -> None:
         try:
             with transaction.atomic():
-                removal.remove_series([gauge])
+                removal.remove_series([replayed])
         finally:
             connections["default"].close()
 
     with ThreadPoolExecutor(1) as pool:
         with transaction.atomic():
-            chunks.lock(Series, [gauge])
+            chunks.lock(Series, [replayed])
             removed = pool.submit(remove)
             with suppress(TimeoutError):
                 removed.result(0.5)
-            chunks.move(Series, [gauge], START + 60, dict.fromkeys(Resolution.values, 0))
+            chunks.move(Series, [replayed], START + 60, dict.fromkeys(Resolution.values, 0))
         removed.result()
     check(now=now)
     assert not rows()
