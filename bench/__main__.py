@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import bench
 from bench.result import Result
+from dashboard.spinning import spin_briefly
 
 NOT_BENCHMARKS = {"__main__", "result"}
 
@@ -30,6 +31,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     if unknown := sorted(set(options.names) - set(names())):
         parser.error(f"there is no benchmark {', '.join(unknown)}; there are: {', '.join(names())}")
+    spin_briefly()  # as the product's processes do
     failed = False
     for name in options.names or names():
         try:

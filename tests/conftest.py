@@ -18,6 +18,7 @@ from urllib.parse import quote
 import hypothesis
 import pytest
 
+from dashboard.spinning import spin_briefly
 from tests.distribution import ByWhatIsShared, longest_first
 from tests.e2e.fixtures import scripted_stack
 from tests.e2e.migrated import copy_migrated
@@ -35,6 +36,8 @@ hypothesis.settings.register_profile("tierscope", deadline=None, derandomize=Tru
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=1000, print_blob=True)
 hypothesis.settings.load_profile("tierscope")
 
+# Engines in a test's own process wait as those of the product do: three processes of tests share two cores.
+spin_briefly()
 for name in [name for name in os.environ if name.startswith("TIERSCOPE_")]:
     del os.environ[name]
 os.environ |= {

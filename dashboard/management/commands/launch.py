@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from dashboard.processes import NAMES, become
 from dashboard.secret_files import PRIVATE_UMASK
+from dashboard.spinning import spin_briefly
 
 
 class Command(BaseCommand):
@@ -20,10 +21,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, name: str, **options: Any) -> None:
         os.umask(PRIVATE_UMASK)
-        # How long torch's worker threads spin at a barrier before they sleep; GNU OpenMP's own 300,000 turns burn the
-        # time slices that the other threads need. Decoding SmolLM2 on two cores, alone and beside one busy process:
-        # 46 and 371 ms a token as it comes, 45 and 105 ms so. It must be there before torch is loaded.
-        os.environ.setdefault("GOMP_SPINCOUNT", "5000")
+        spin_briefly()
         # numba keeps what it has compiled beside the sources, so that it is compiled once, unless they are read-only.
         if not os.access(settings.BASE_DIR / "tiers" / "books", os.W_OK):
             os.environ.setdefault("NUMBA_CACHE_DIR", str(settings.TIERSCOPE_HOME / "compiled"))
