@@ -73,8 +73,9 @@ def _series(sources: Sequence[Source]) -> dict[int, list[int]]:
     create_series((source.pk, f"{source.name}/0", columns) for source in sources for columns in facts)
     found: dict[int, list[int]] = {source.pk: [0] * len(facts) for source in sources}
     rows = Series.objects.filter(source__in=found)
-    for pk, source_id, *columns in rows.values_list("pk", "source", "model_name", "metric", "cache_tier", "detail"):
-        found[source_id][facts.index(tuple(columns))] = pk  # type: ignore[arg-type]
+    for row in rows:
+        fact = (row.model_name, row.metric, row.cache_tier, row.detail)
+        found[row.source_id][facts.index(fact)] = row.pk
     return found
 
 

@@ -8,6 +8,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
@@ -54,7 +55,7 @@ def _recordings(source: Any) -> tuple[list[float], int]:
         with transaction.atomic():
             ledger.store()
 
-    times = [_milliseconds(lambda index=index: one(index)) for index in range(ROUNDS)]  # type: ignore[misc]
+    times = [_milliseconds(partial(one, index)) for index in range(ROUNDS)]
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT (SELECT COUNT(DISTINCT series_id) FROM dashboard_head)"

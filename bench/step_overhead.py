@@ -97,9 +97,9 @@ def instrument(engine: Engine, counting: Stopwatch, computing: Stopwatch, steppi
     stats: EngineStats = engine._stats
     for name in COUNTING:
         setattr(stats, name, counting.around(getattr(stats, name)))
-    engine._runner.run = computing.around(engine._runner.run)  # type: ignore[method-assign]
+    engine._runner.run = computing.around(engine._runner.run)  # type: ignore[method-assign]  # a stopwatch around it
     step = stepping.around(engine.step)
-    engine.step = step  # type: ignore[method-assign]
+    engine.step = step  # type: ignore[method-assign]  # as above
 
 
 def decode_together(engine: Engine) -> None:
