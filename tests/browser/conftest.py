@@ -1,10 +1,11 @@
 """A real Chromium against the real web process: Valkey, web and a scripted engine worker on a home of their own.
 
 Playwright keeps an event loop running in the thread that started it, which asynchronous tests and Django's database
-would stumble over: it lives no longer than one module of browser tests.
+would stumble over: it ends with the last browser test, which come one after the other (tests/distribution.py).
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,13 +13,22 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
 
-from tests.browser.driver import SeededStack, log_in, running_chromium
+from tests.browser.driver import SHARED_RENDERER, SeededStack, log_in, running_chromium
+
+_browsing = ExitStack()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "/browser/" in str(item.path):
             item.add_marker(pytest.mark.browser)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Generator[None]:
+    yield
+    if nextitem is None or "/browser/" not in str(nextitem.path):
+        _browsing.close()
 
 
 @pytest.fixture(scope="session")
@@ -50,28 +60,19 @@ def many(pages_stack: SeededStack) -> SeededStack:
     return pages_stack
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with running_chromium() as browser:
-        yield browser
+@pytest.fixture(scope="session")
+def chromium() -> Browser:
+    return _browsing.enter_context(running_chromium(*SHARED_RENDERER))
 
 
-@pytest.fixture(scope="module")
-def session(chromium: Browser, pages_stack: SeededStack) -> Any:
-    """What a browser stores after the admin logged in."""
-    context = chromium.new_context(base_url=pages_stack.base_url)
-    log_in(context.new_page(), pages_stack.admin_password)
-    state = context.storage_state()
-    context.close()
-    return state
-
-
-@pytest.fixture(scope="module")
-def window(chromium: Browser, pages_stack: SeededStack, session: Any) -> Iterator[BrowserContext]:
+@pytest.fixture(scope="session")
+def window(chromium: Browser, pages_stack: SeededStack) -> BrowserContext:
     """The admin's browser window: what one test has fetched, the next finds in its cache, as people do."""
-    context = chromium.new_context(base_url=pages_stack.base_url, storage_state=session)
-    yield context
-    context.close()
+    context = chromium.new_context(base_url=pages_stack.base_url)
+    page = context.new_page()
+    log_in(page, pages_stack.admin_password)
+    page.goto("/requests/")  # stays open, see SHARED_RENDERER
+    return context
 
 
 @dataclass

@@ -11,6 +11,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.e2e.stack import ROOT, Stack
 
 CHROMIUM_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
+# Pages of one window in one renderer, which knows our scripts already, and none started in advance for the next page:
+# 1.07 s of CPU for an overview instead of 1.66, as long as one page of the window stays open.
+SHARED_RENDERER = ["--process-per-site", "--disable-features=SpareRendererForSitePerProcess"]
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -52,11 +55,11 @@ class SeededStack(Stack):
 
 
 @contextmanager
-def running_chromium() -> Iterator[Browser]:
+def running_chromium(*more: str) -> Iterator[Browser]:
     path = next(filter(None, map(shutil.which, _NAMES)), None)
     assert path, "Browser tests need Chromium: install your distribution's package (Debian: apt-get install chromium)."
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=path, args=[*CHROMIUM_ARGUMENTS, *more])
         yield browser
         browser.close()
 
