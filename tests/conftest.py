@@ -21,7 +21,7 @@ import pytest
 from dashboard.spinning import spin_briefly
 from tests.distribution import ByWhatIsShared, longest_first
 from tests.e2e.fixtures import scripted_stack
-from tests.e2e.migrated import copy_migrated
+from tests.e2e.made_home import copy_migrated
 
 __all__ = ["scripted_stack"]
 

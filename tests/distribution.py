@@ -1,7 +1,8 @@
 """Which tests run in one process, and which come first, where several processes run them (pytest-xdist).
 
 A file stays together, for its tests share what it starts. So do files that share more: the stack with a scripted engine
-is started once instead of once a process, and the one whose pages Chromium looks at, too.
+is started once instead of once a process, and the one whose pages Chromium looks at, too; the bundled model is loaded
+once, 4.5 s of CPU.
 """
 
 from typing import Any
@@ -10,7 +11,16 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 _SCRIPTED = ("test_api_openai", "test_api_refusals", "test_api_tenants", "test_middleware", "test_own_engines")
+_MODEL = (
+    "chat_prompt",
+    "chat_template",
+    "identical_text",
+    "model_matches_transformers",
+    "tokenizer",
+    "trace_tokenizer",
+)
 _GROUPS = {f"tests/dashboard/{name}.py": "scripted" for name in _SCRIPTED}
+_GROUPS |= {f"tests/engine/test_{name}.py": "model" for name in _MODEL}
 # Minutes each: one that came last would be waited for alone.
 _LONGEST = (
     "tests/browser/",

@@ -45,7 +45,7 @@ def cpu() -> "TierSetting":
 @pytest.fixture(scope="session")
 def sqlite_store_url(tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) -> str:
     from tests.dashboard.stores import migrated
-    from tests.e2e.migrated import copy_migrated
+    from tests.e2e.made_home import copy_migrated
 
     file: Path = tmp_path_factory.mktemp("store") / "store.sqlite3"
     copy_migrated(file)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import httpx
 import redis
 
-from tests.e2e.migrated import copy_migrated
+from tests.e2e.made_home import copy_first_run
 from tests.model_cache import MODEL_CACHE, STATIC_CACHE
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +25,7 @@ class Stack:
     """Processes by their names in the Procfile. `engine_app` replaces the engine worker's Celery application.
 
     Without it the engine finds its model unpacked from the second stack on, and all find the static files collected and
-    an empty database migrated.
+    an empty database migrated, with its administrator.
     """
 
     def __init__(
@@ -163,10 +163,10 @@ class Stack:
 
 
 def prepare(home: Path) -> None:
-    """What takes a first start seconds and is always the same: an empty database, and static files, which the first
-    start of all collects.
+    """What takes a first start seconds and is always the same: a database with an administrator, and static files,
+    which the first start of all collects.
     """
-    copy_migrated(home / "tierscope.sqlite3")
+    copy_first_run(home)
     if not (home / "static").exists():
         STATIC_CACHE.mkdir(mode=0o700, parents=True, exist_ok=True)
         (home / "static").symlink_to(STATIC_CACHE)
