@@ -4,7 +4,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -20,6 +20,7 @@ from dashboard import valkey
 from dashboard.charts.words import duration
 from dashboard.forms_sources import SourceForm
 from dashboard.models import Series, Source
+from dashboard.selectors.source_places import read_twice
 from dashboard.selectors.source_states import describe, state_of
 from dashboard.selectors.tier_states import UNKNOWN
 from dashboard.services.removal import remove_sources
@@ -97,6 +98,8 @@ class SourceAdmin(admin.ModelAdmin[Source]):
         super().save_model(request, obj, form, change)
         if change and {"url", "selector", "kind", "mapping"} & set(form.changed_data):
             start_over(obj)
+        if told := read_twice(obj):
+            self.message_user(request, told, messages.WARNING)
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view
@@ -185,7 +188,7 @@ class SourceAdmin(admin.ModelAdmin[Source]):
     @admin.display(description="remarks")
     def remarks(self, source: Source) -> str:
         """What was odd about a text that could be read; why one could not is in the state."""
-        return source.last_error or "none"
+        return " ".join(filter(None, [source.last_error, read_twice(source)])) or "none"
 
 
 def _remove(sources: list[Source]) -> None:

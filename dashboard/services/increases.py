@@ -51,8 +51,11 @@ def observed_keys(reading: Reading) -> list[Key]:
 
 
 def wanted_keys(reading: Reading, observed: Iterable[Key] | None = None) -> set[Key]:
-    """Of every series that this reading touches; `observed` where its `observed_keys` are known."""
-    derived = [derived_key(key) for key in reading.counters if key.metric == Metric.PROMPT_TOKENS]
+    """Of every series that this reading touches; `observed` where its `observed_keys` are known. One that it cannot
+    tell is none: a series that is there says that it was told.
+    """
+    prompts = [key for key in reading.counters if key.metric == Metric.PROMPT_TOKENS]
+    derived = [derived_key(key) for key in prompts] if reading.computed == "derived" else []
     observed = observed_keys(reading) if observed is None else observed
     return {*reading.counters, *reading.gauges, *observed, *derived}
 

@@ -10,10 +10,12 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.test import Client
 from django.utils import timezone
 
 from dashboard import valkey
 from dashboard.models import Source
+from dashboard.selectors.source_places import read_twice
 from dashboard.services.recording import record
 from dashboard.services.sources import add_source, ensure_embedded
 from dashboard.sources import http
@@ -92,7 +94,7 @@ def test_an_engine_that_is_not_there_is_told_in_a_sentence(url: str) -> None:
 @pytest.mark.django_db
 def test_a_real_engine_is_watched_from_its_first_scrape_on(engine_url: str, capsys: pytest.CaptureFixture[str]) -> None:
     call_command("addsource", "prod", f"{engine_url}/metrics", "--interval", "5")
-    assert capsys.readouterr().out == "prod is scraped every 5 s.\n"
+    assert capsys.readouterr().out == "prod is scraped every 5 s, as vLLM 0.32 or newer.\n"
     source = Source.objects.get(name="prod")
     assert record(source.pk, now=timezone.now(), connection=valkey.client())
     source.refresh_from_db()
@@ -133,3 +135,29 @@ def test_a_name_is_watched_once() -> None:
 def test_the_embedded_source_is_made_once() -> None:
     assert ensure_embedded() == ensure_embedded()
     assert Source.objects.count() == 1
+
+
+@pytest.mark.usefixtures("valkey")
+@pytest.mark.django_db
+def test_an_engine_that_another_source_reads_already_is_told_to_be_counted_twice(
+    engine_url: str, capsys: pytest.CaptureFixture[str], admin: Client
+) -> None:
+    told = "“prod” reads the same address as this kind of engine: all that it tells is counted twice. Remove one."
+    for name in ("prod", "again"):
+        call_command("addsource", name, f"{engine_url}/metrics")
+    assert capsys.readouterr().out.endswith(f"again is scraped every 10 s, as vLLM 0.32 or newer. {told}\n")
+    form = {"kind": "auto", "url": f"{engine_url}/metrics", "interval_seconds": "10", "is_enabled": "on"}
+    page = "/admin/dashboard/source/"
+    assert "counted twice" in admin.post(f"{page}add/", {"name": "third", **form}, follow=True).content.decode()
+    assert "counted twice" in admin.get(f"{page}{Source.objects.get(name='again').pk}/change/").content.decode()
+    call_command("addsource", "lmcache", f"{engine_url}/metrics", "--kind", "lmcache")
+    assert "counted twice" not in capsys.readouterr().out
+
+
+@pytest.mark.django_db
+def test_a_source_that_is_not_read_any_more_counts_nothing_twice() -> None:
+    url = "http://gpu-7:8000/metrics"
+    Source.objects.create(name="off", url=url, is_enabled=False)
+    Source.objects.create(name="gone", url=url, gone_at=timezone.now())
+    Source.objects.create(name="prometheus", url=url, selector='{job="vllm"}')
+    assert read_twice(Source.objects.create(name="prod", url=url)) == ""

@@ -10,6 +10,7 @@ from django.utils import timezone
 from dashboard import valkey
 from dashboard.management.typed_access import HELP, typed_access
 from dashboard.models import Mapping, Source
+from dashboard.selectors.source_places import read_twice
 from dashboard.services.source_trial import try_source
 from dashboard.services.sources import add_source
 from dashboard.sources.tables import ADAPTERS
@@ -49,15 +50,19 @@ class Command(BaseCommand):
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from None
         read = "read from a Prometheus" if source.selector else "scraped"
-        self.stdout.write(f"{source.name} is {read} every {source.interval_seconds} s. {_told_now(source)}".strip())
+        told = f"{source.name} is {read} every {source.interval_seconds} s{_told_now(source)}"
+        self.stdout.write(" ".join(filter(None, [told, read_twice(source)])))
 
 
 def _told_now(source: Source) -> str:
-    """Where nothing can be read there yet, why; where an engine answers, what is odd about how a Prometheus has it."""
+    """The rest of the sentence: as what it is read. Where nothing can be read there yet, why; where an engine answers,
+    what is odd about how a Prometheus has it.
+    """
     trial = try_source(source, now=timezone.now(), connection=valkey.client())
-    if trial.engines:
-        return " ".join(trial.problems) if source.selector else ""
-    return " ".join(["Nothing can be read there yet:", *(trial.problems or ["no engine is told."])])
+    if not trial.engines:
+        return " ".join([". Nothing can be read there yet:", *(trial.problems or ["no engine is told."])])
+    kind = f", as {trial.kind}" if source.kind == Source.Kind.AUTO else ""
+    return " ".join([f"{kind}.", *(trial.problems if source.selector else ())])
 
 
 def _mapping(name: str) -> Mapping | None:

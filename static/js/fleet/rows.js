@@ -13,7 +13,7 @@ export function engineRow(row, query) {
     { role: "row", "data-engine": row.engine },
     h("th", { role: "rowheader", scope: "row" }, h("a", { href: engineAddress(row.engine, periodOf(query)) }, row.engine), model),
     h("td", { role: "cell" }, h("span", { class: "engine-state", "data-wrong": String(row.is_wrong) }, row.state)),
-    h("td", { role: "cell", class: "whole" }, originsBar(row.origins)),
+    h("td", { role: "cell", class: "whole" }, originsBar(row.origins, row.prompt_tokens)),
     number("Prompt tokens", row.prompt_text),
     number("Hit rate", row.hit_rate_text),
     h("td", { role: "cell" }, spark(row.rates)),

@@ -38,9 +38,11 @@ function sparkWords(rates) {
   return `Hit rate from ${percent(Math.min(...told))} to ${percent(Math.max(...told))}, last ${percent(told.at(-1))}.`;
 }
 
-export function originsBar(origins) {
+// Of all prompt tokens: what an engine does not tell the origin of stays blank.
+export function originsBar(origins, promptTokens) {
   const words = origins.map((part) => `${part.tokens_text} ${part.label}`).join(", ") || "no prompt tokens";
-  const whole = origins.reduce((sum, part) => sum + part.tokens, 0);
+  const told = origins.reduce((sum, part) => sum + part.tokens, 0);
+  const whole = Math.max(told, promptTokens);
   const parts = origins.map((part) =>
     h("i", { class: "fill", "data-origin": part.origin, style: `width: ${(100 * part.tokens) / whole}%` }),
   );

@@ -13,7 +13,7 @@ export function modelRow(row, query) {
     { role: "row", "data-model": row.model },
     h("th", { role: "rowheader", scope: "row" }, name(row, query), row.note ? h("div", { class: "muted small note" }, row.note) : ""),
     h("td", { role: "cell" }, row.engines_text, wrong),
-    h("td", { role: "cell", class: "whole" }, originsBar(row.origins)),
+    h("td", { role: "cell", class: "whole" }, originsBar(row.origins, row.prompt_tokens)),
     number("Prompt tokens", row.prompt_text),
     number("Hit rate", row.hit_rate_text),
     h("td", { role: "cell" }, spark(row.rates)),

@@ -1,0 +1,57 @@
+"""What an engine does not tell of its prompt tokens stays unknown from the text to the page: no zero, no rate."""
+
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from dashboard import valkey
+from dashboard.models import Series, Source
+from dashboard.services.recording import record
+from tests.dashboard.told import moment, stored
+
+pytestmark = pytest.mark.usefixtures("valkey", "db")
+
+START = 1_790_000_000
+PERIOD = {"start": START - 300, "end": START + 300}
+LMCACHE = (Path(__file__).parent / "expositions/lmcache-0.5.6-mp-built.txt").read_text()
+ASKED = "lmcache_mp_lookup_requested_tokens_total{"
+
+
+def watched(kind: str, *texts: str) -> Source:
+    """Read every ten seconds; the first text is the baseline."""
+    source = Source.objects.create(name="prod", kind=kind, url="http://prod/metrics")
+    for number, text in enumerate(texts):
+        now = moment(START + 10 * number)
+        Source.objects.filter(pk=source.pk).update(due_at=now)
+        assert record(source.pk, now=now, connection=valkey.client(), fetch_text=lambda target, text=text: text)
+    return source
+
+
+def doubled(text: str) -> str:
+    lines = [line.rpartition(" ") for line in text.splitlines()]
+    return "".join(
+        f"{name} {2 * float(value)}\n" if "_total{" in name else f"{name} {value}\n" for name, _, value in lines
+    )
+
+
+def test_an_engine_that_cannot_know_what_was_computed_has_no_series_of_it(admin: Client) -> None:
+    """LMCache's server does not see hits in the gpu."""
+    watched("auto", LMCACHE, doubled(LMCACHE))
+    assert stored(86400)["prompt_tokens", ""] > sum(
+        stored(86400)["hit_tokens", tier] for tier in ("cpu", "unattributed")
+    )
+    assert not Series.objects.filter(metric=Series.Metric.COMPUTED_TOKENS).exists()
+    tiles = {tile["key"]: tile for tile in admin.get("/api/tiles.json", PERIOD).json()["tiles"]}
+    assert tiles["computed_tokens"]["value"] == "–"
+    file = admin.get("/api/charts/fleet.csv", PERIOD).content.decode().splitlines()
+    cells = dict(zip(file[0].split(","), file[1].split(","), strict=True))
+    assert (cells["computed_tokens"], cells["cpu_hit_tokens"] != "") == ("", True)
+
+
+def test_an_engine_that_tells_prompt_tokens_and_no_hits_has_no_hit_rate(admin: Client) -> None:
+    lines = "".join(f"{line}\n" for line in LMCACHE.splitlines() if line.startswith(ASKED))
+    watched("lmcache_mp", lines, doubled(lines))
+    assert stored(86400).keys() == {("prompt_tokens", "")}
+    tiles = {tile["key"]: tile for tile in admin.get("/api/tiles.json", PERIOD).json()["tiles"]}
+    assert (tiles["hit_rate"]["value"], tiles["computed_tokens"]["value"]) == ("–", "–")
