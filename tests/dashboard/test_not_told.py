@@ -8,7 +8,7 @@ from django.test import Client
 from dashboard import valkey
 from dashboard.models import Series, Source
 from dashboard.services.recording import record
-from tests.dashboard.told import moment, stored
+from tests.dashboard.told import moment, stored, telling
 
 pytestmark = pytest.mark.usefixtures("valkey", "db")
 
@@ -24,7 +24,7 @@ def watched(kind: str, *texts: str) -> Source:
     for number, text in enumerate(texts):
         now = moment(START + 10 * number)
         Source.objects.filter(pk=source.pk).update(due_at=now)
-        assert record(source.pk, now=now, connection=valkey.client(), fetch_text=lambda target, text=text: text)
+        assert record(source.pk, now=now, connection=valkey.client(), fetch_text=telling(text))
     return source
 
 
