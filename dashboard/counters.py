@@ -9,6 +9,12 @@ from collections.abc import Mapping
 
 from dashboard.little_endian import little
 
+_PAIR_BYTES = 16
+
+
+class CountersError(ValueError):
+    """Stored bytes are not counters; the message says why."""
+
 
 def pack(values: Mapping[int, int]) -> bytes:
     """Series id → value, both below 2⁶³."""
@@ -16,7 +22,10 @@ def pack(values: Mapping[int, int]) -> bytes:
 
 
 def unpack(packed: bytes | memoryview) -> dict[int, int]:
-    numbers = array("q")
-    numbers.frombytes(bytes(packed))
+    """Raises CountersError."""
+    told, numbers = bytes(packed), array("q")
+    if len(told) % _PAIR_BYTES:
+        raise CountersError(f"{len(told)} bytes are not pairs of {_PAIR_BYTES}")
+    numbers.frombytes(told)
     numbers = little(numbers)
     return dict(zip(numbers[::2], numbers[1::2], strict=True))

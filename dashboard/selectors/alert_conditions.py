@@ -4,7 +4,7 @@ The same conditions as deploy/prometheus/rules.yml has; what rules_test.yml ther
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -13,6 +13,7 @@ from dashboard.selectors.kept import oldest_starts, retention
 from dashboard.selectors.lookback import sources_by_lookback
 from dashboard.selectors.newest import newest_readings
 from dashboard.selectors.period import Period
+from dashboard.selectors.readable import of_readable
 from dashboard.selectors.source_states import NOT_READ, state_of
 from dashboard.selectors.store import Metric, series_of, totals_of
 
@@ -40,9 +41,9 @@ class Finding:
     summary: str
 
 
-def findings(kind: str, threshold: float | None, now: float) -> list[Finding]:
-    """Everything of that kind that holds now."""
-    return list(_CONDITIONS[kind](threshold or 0.0, now))
+def findings(kind: str, threshold: float | None, now: float, unread: set[int] | None = None) -> list[Finding]:
+    """Everything of that kind that holds now. `unread` gets the sources of which that cannot be told."""
+    return list(_CONDITIONS[kind](threshold or 0.0, now, set() if unread is None else unread))
 
 
 def _until(now: float, seconds: int) -> Period:
@@ -60,9 +61,9 @@ def _week_before(period: Period, now: float) -> Period:
     return Period(start, start + max(_HOUR, (end - start) // _HOUR * _HOUR), _HOUR)
 
 
-def _hit_rate_fell(threshold: float, now: float) -> Iterator[Finding]:
+def _hit_rate_fell(threshold: float, now: float, unread: set[int]) -> Iterator[Finding]:
     """Of an hour, so that one cold prompt is no news; where nothing was asked in either there is no rate."""
-    rates, before = _hit_rates(now), _hit_rates(now, _week_before)
+    rates, before = _hit_rates(now, unread), _hit_rates(now, unread, _week_before)
     for (engine, model_name), rate in rates.items():
         earlier = before.get((engine, model_name))
         if earlier is not None and rate < threshold * earlier:
@@ -78,14 +79,14 @@ def _fall(threshold: float) -> str:
     return "a third less" if threshold == 0.7 else f"less than {_percent(threshold)} of the rate"
 
 
-def _hit_rates(now: float, of: PeriodOf = _itself) -> dict[Place, float]:
-    sums = _sums(now, (Metric.PROMPT_TOKENS, Metric.HIT_TOKENS), "engine", "model_name", of=of)
+def _hit_rates(now: float, unread: set[int], of: PeriodOf = _itself) -> dict[Place, float]:
+    sums = _sums(now, unread, (Metric.PROMPT_TOKENS, Metric.HIT_TOKENS), "engine", "model_name", of=of)
     prompts, hits = sums[Metric.PROMPT_TOKENS], sums[Metric.HIT_TOKENS]
     return {place: hits.get(place, 0) / prompt for place, prompt in prompts.items() if prompt > 0}
 
 
-def _slow_tier(threshold: float, now: float) -> Iterator[Finding]:
-    hits = _sums(now, (Metric.HIT_TOKENS,), "engine", "model_name", "cache_tier")[Metric.HIT_TOKENS]
+def _slow_tier(threshold: float, now: float, unread: set[int]) -> Iterator[Finding]:
+    hits = _sums(now, unread, (Metric.HIT_TOKENS,), "engine", "model_name", "cache_tier")[Metric.HIT_TOKENS]
     totals: dict[Place, int] = defaultdict(int)
     slow: dict[Place, int] = defaultdict(int)
     for (engine, model_name, tier), tokens in hits.items():
@@ -98,11 +99,11 @@ def _slow_tier(threshold: float, now: float) -> Iterator[Finding]:
             yield Finding(Kind.SLOW_TIER, {"engine": engine, "model_name": model_name}, share, words)
 
 
-def _thrashing(threshold: float, now: float) -> Iterator[Finding]:
+def _thrashing(threshold: float, now: float, unread: set[int]) -> Iterator[Finding]:
     """Full, and what it drops is computed again soon after: more than that share of the prompt tokens."""
-    prompts = _sums(now, (Metric.PROMPT_TOKENS,), "engine")[Metric.PROMPT_TOKENS]
-    missed = _sums(now, (Metric.MISSED_TOKENS,), "engine", "cache_tier")[Metric.MISSED_TOKENS]
-    for (engine, tier), told in newest_readings((Metric.USED_BYTES, Metric.CAPACITY_BYTES), now).items():
+    prompts = _sums(now, unread, (Metric.PROMPT_TOKENS,), "engine")[Metric.PROMPT_TOKENS]
+    missed = _sums(now, unread, (Metric.MISSED_TOKENS,), "engine", "cache_tier")[Metric.MISSED_TOKENS]
+    for (engine, tier), told in newest_readings((Metric.USED_BYTES, Metric.CAPACITY_BYTES), now, unread=unread).items():
         capacity, prompt = told.get(Metric.CAPACITY_BYTES, 0), prompts.get((engine,), 0)
         used = told.get(Metric.USED_BYTES, 0) / capacity if capacity > 0 else 0.0
         if used > _FULL and prompt > 0 and missed.get((engine, tier), 0) > threshold * prompt:
@@ -110,14 +111,14 @@ def _thrashing(threshold: float, now: float) -> Iterator[Finding]:
             yield Finding(Kind.THRASHING, {"engine": engine, "cache_tier": tier}, used, words)
 
 
-def _remote_down(threshold: float, now: float) -> Iterator[Finding]:
-    for (engine, _), told in newest_readings((Metric.UP,), now, tier="remote").items():
+def _remote_down(threshold: float, now: float, unread: set[int]) -> Iterator[Finding]:
+    for (engine, _), told in newest_readings((Metric.UP,), now, tier="remote", unread=unread).items():
         if not told[Metric.UP]:
             words = f"{engine} has given up its remote tier's server; requests go on without it."
             yield Finding(Kind.REMOTE_DOWN, {"engine": engine}, 0.0, words)
 
 
-def _source_stale(threshold: float, now: float) -> Iterator[Finding]:
+def _source_stale(threshold: float, now: float, unread: set[int]) -> Iterator[Finding]:
     moment = datetime.fromtimestamp(now, UTC)
     for source in _READ.order_by("name"):
         if state_of(source, moment) in NOT_READ:
@@ -125,7 +126,7 @@ def _source_stale(threshold: float, now: float) -> Iterator[Finding]:
             yield Finding(Kind.SOURCE_STALE, {"source": source.name}, 0.0, words)
 
 
-_CONDITIONS: Mapping[str, Callable[[float, float], Iterator[Finding]]] = {
+_CONDITIONS: Mapping[str, Callable[[float, float, set[int]], Iterator[Finding]]] = {
     Kind.HIT_RATE_FELL: _hit_rate_fell,
     Kind.SLOW_TIER: _slow_tier,
     Kind.THRASHING: _thrashing,
@@ -134,14 +135,21 @@ _CONDITIONS: Mapping[str, Callable[[float, float], Iterator[Finding]]] = {
 }
 
 
-def _sums(now: float, metrics: tuple[str, ...], *by: str, of: PeriodOf = _itself) -> dict[str, dict[Place, int]]:
+def _sums(
+    now: float, unread: set[int], metrics: tuple[str, ...], *by: str, of: PeriodOf = _itself
+) -> dict[str, dict[Place, int]]:
     """Metric → place → Σ over the last hour, or what it is `of` it; over more where a source is read more rarely."""
     found: dict[str, dict[Place, int]] = {metric: defaultdict(int) for metric in metrics}
     series = series_of(metrics, engine=None, model_name=None)
     for seconds, sources in sources_by_lookback(_HOUR).items():
         period = of(_until(now, seconds), now)
-        for (metric, *place), tokens in totals_of(series.filter(source__in=sources), period, "metric", *by).items():
-            found[metric][tuple(place)] += tokens
+
+        def read(of_: Sequence[int], period: Period = period) -> dict[Place, int]:
+            return totals_of(series.filter(source__in=of_), period, "metric", *by)
+
+        for told in of_readable(sources, read, unread):
+            for (metric, *place), tokens in told.items():
+                found[metric][tuple(place)] += tokens
     return found
 
 

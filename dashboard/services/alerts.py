@@ -5,13 +5,13 @@ Nothing is sent here (services/webhooks.py does): a slow server must not hold a 
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
 
 from dashboard.alert_words import WORDS
-from dashboard.models import Alert, AlertNotice, AlertRule, Webhook
+from dashboard.models import Alert, AlertNotice, AlertRule, Series, Webhook
 from dashboard.selectors.alert_conditions import Finding, findings
 from dashboard.selectors.alerts import alert_rules
 from dashboard.services.alert_payload import payloads
@@ -31,22 +31,28 @@ def ensure_rules() -> list[AlertRule]:
 
 def evaluate(now: datetime) -> list[Alert]:
     """Looks at every rule once; the alerts that began to fire, or ended, with it. May run twice at once: each rule's
-    row is locked while its alerts change.
+    row is locked while its alerts change. Of a source that cannot be read they stay as they are.
     """
     changed: list[Alert] = []
     for rule in ensure_rules():
-        held = findings(rule.kind, rule.threshold, now.timestamp()) if rule.is_enabled else []
-        changed += _apply(rule, held, now)
+        unread: set[int] = set()
+        held = findings(rule.kind, rule.threshold, now.timestamp(), unread) if rule.is_enabled else []
+        changed += _apply(rule, held, _engines_of(unread), now)
     return changed
 
 
+def _engines_of(sources: set[int]) -> set[str]:
+    return set(Series.objects.filter(source__in=sources).values_list("engine", flat=True)) if sources else set()
+
+
 @transaction.atomic
-def _apply(rule: AlertRule, held: Sequence[Finding], now: datetime) -> list[Alert]:
+def _apply(rule: AlertRule, held: Sequence[Finding], unknown: Collection[str], now: datetime) -> list[Alert]:
     AlertRule.objects.select_for_update().get(pk=rule.pk)
     active = {alert.fingerprint: alert for alert in rule.alerts.exclude(state=State.RESOLVED)}
     found = {fingerprint(rule.kind, finding.labels): finding for finding in held}
     changed = [_hold(active.get(key), rule, key, finding, now) for key, finding in found.items()]
-    changed += [_end(alert, now) for key, alert in active.items() if key not in found]
+    over = (alert for key, alert in active.items() if key not in found and alert.labels.get("engine") not in unknown)
+    changed += [_end(alert, now) for alert in over]
     told = [alert for alert in changed if alert is not None]
     _put_down(told, now)
     return told

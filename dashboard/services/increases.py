@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
+from django.db import transaction
+
 from dashboard.models import Series, Source
 from dashboard.services import totals
 from dashboard.sources.adapter import Key
@@ -85,7 +87,8 @@ def create_series(places: Iterable[tuple[int, str, Columns]]) -> None:
         Series(source_id=source_id, engine=engine, **dict(zip(COLUMNS, columns, strict=True)))
         for source_id, engine, columns in sorted(places)
     )
-    Series.objects.bulk_create(totals.assign(new), batch_size=_BATCH, ignore_conflicts=True)
+    with transaction.atomic():
+        Series.objects.bulk_create(totals.assign(new), batch_size=_BATCH, ignore_conflicts=True)
 
 
 def _known_series(source: Source, engine: str) -> dict[Columns, int]:

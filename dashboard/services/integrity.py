@@ -2,7 +2,7 @@
 the engines' series come to, no bucket is of a series that is gone, and every chunk can be read.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from itertools import pairwise
@@ -28,9 +28,25 @@ def check(*, now: datetime) -> None:
 
 
 def _check(oldest: Mapping[int, int]) -> None:
-    wrong = [place for pk in _all(Series) for place in _differences(buckets_of([pk]), oldest)]
+    wrong: list[tuple[int, int]] = []
+    wrong_totals: list[tuple[int, int, int]] = []
+    gauges = set(TotalSeries.objects.filter(metric__in=Series.GAUGES).values_list("pk", flat=True))
+    of_total: dict[int | None, list[int]] = defaultdict(list)
+    for pk, total_id in Series.objects.values_list("pk", "total"):
+        of_total[total_id].append(pk)
+    for total in of_total.keys() | _all(TotalSeries):  # one by one: memory holds one sum, and every series is read once
+        together: dict[int, ByStart] = {resolution: {} for resolution in Resolution.values}
+        for pk in of_total[total]:
+            buckets = buckets_of([pk])
+            wrong += _differences(buckets, oldest)
+            _add(together, buckets)
+        if total is not None:
+            wrong_totals += (
+                _wrong_of_gauges(total, of_total[total], oldest)
+                if total in gauges
+                else _wrong_of_total(total, together, oldest)
+            )
     assert not wrong, f"{len(wrong)} buckets differ from the finer ones that make them up: {wrong[:_SHOWN]}"
-    wrong_totals = [place for pk in _all(TotalSeries) for place in _wrong_of_total(pk, oldest)]
     assert not wrong_totals, f"Totals are not what engines' buckets come to: {sorted(wrong_totals)[:_SHOWN]}"
     orphans = {pk for rows in (Head, Chunk) for pk in _series_of(rows)} - _all(Series)
     orphans |= {pk for rows in (TotalHead, TotalChunk) for pk in _series_of(rows)} - _all(TotalSeries)
@@ -70,20 +86,28 @@ def _differences(buckets: dict[int, ByStart], oldest: Mapping[int, int]) -> Iter
                 yield coarse, at
 
 
-def _wrong_of_total(total_id: int, oldest: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
-    if TotalSeries.objects.filter(pk=total_id, metric__in=Series.GAUGES).exists():
-        yield from _wrong_of_gauges(total_id, oldest)
-        return
-    engines = buckets_of(list(Series.objects.filter(total=total_id).values_list("pk", flat=True)))
+def _add(sums: dict[int, ByStart], buckets: dict[int, ByStart]) -> None:
+    for resolution, of_resolution in buckets.items():
+        together = sums[resolution]
+        for at, (value, num_samples) in of_resolution.items():
+            before = together.get(at, (0, 0))
+            together[at] = (before[0] + value, before[1] + num_samples)
+
+
+def _wrong_of_total(
+    total_id: int, engines: dict[int, ByStart], oldest: Mapping[int, int]
+) -> Iterator[tuple[int, int, int]]:
     for resolution, total in buckets_of([total_id], TotalSeries).items():
         for at in total.keys() | engines[resolution].keys():
             if at >= oldest[resolution] and total.get(at) != engines[resolution].get(at):
                 yield total_id, resolution, at
 
 
-def _wrong_of_gauges(total_id: int, oldest: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
+def _wrong_of_gauges(
+    total_id: int, series_ids: Collection[int], oldest: Mapping[int, int]
+) -> Iterator[tuple[int, int, int]]:
     """What is packed of them, in steps: the head is added by who reads (selectors/gauges.py)."""
-    gauges = dict.fromkeys(Series.objects.filter(total=total_id).values_list("pk", flat=True), total_id)
+    gauges = dict.fromkeys(series_ids, total_id)
     noted = GaugeChanges(gauges)
     for series_id in gauges:
         for resolution, start_at, chunk in packed_of(series_id):

@@ -39,6 +39,10 @@ class ChangedError(Exception):
     """A run was changed, or removed, since it was loaded."""
 
 
+class DamagedError(Exception):
+    """What a run's counters stood at cannot be read; the message is a sentence for a person."""
+
+
 @dataclass
 class _Run:
     """`pk` and `stored_at` are None until it is stored; `states`: series id → value."""
@@ -51,7 +55,10 @@ class _Run:
 
 
 class Ledger:
-    """Of these readings, in their order. `take`, then `store` inside a transaction that holds their sources' rows."""
+    """Of these readings, in their order. `take`, then `store` inside a transaction that holds their sources' rows.
+
+    Raises DamagedError: an increase that is reckoned from nothing would be all that an engine ever counted.
+    """
 
     def __init__(self, reads: Sequence[Read]) -> None:
         self._reads = reads
@@ -189,8 +196,18 @@ def _load_runs(reads: Sequence[Read]) -> dict[RunName, _Run]:
         if (run := found.get((name[0], name[1], name[2]))) is not None:
             read_at = moment_of(told)
             run.pk, run.stored_at, run.read_at = pk, read_at, read_at
-            run.states = counters.unpack(packed)
+            run.states = _states(pk, packed, name[1])
     return found
+
+
+def _states(run_id: int, packed: bytes, engine: str) -> dict[int, int]:
+    try:
+        return counters.unpack(packed)
+    except counters.CountersError as error:
+        raise DamagedError(
+            f"What the counters of {engine} stood at cannot be read ({error}). Restore a backup, restart the engine"
+            f" where it is one of ours, or remove row {run_id} of dashboard_enginerun, so that it begins anew."
+        ) from None
 
 
 _LOAD_RUNS = """

@@ -20,7 +20,7 @@ from django.db.models import Q, prefetch_related_objects
 from dashboard import valkey
 from dashboard.models import Source
 from dashboard.services import claims
-from dashboard.services.ledger import ChangedError, Ledger
+from dashboard.services.ledger import ChangedError, DamagedError, Ledger
 from dashboard.services.rows import execute_rows
 from dashboard.services.sources import target_of
 from dashboard.sources.adapter import Adapted
@@ -173,7 +173,7 @@ def book_looks(seen: Sequence[Seen]) -> list[int]:
     good = [(source, look) for source, look in seen if not look.error]
     try:
         return _book_together(good)
-    except (ChangedError, DatabaseError):
+    except (ChangedError, DamagedError, DatabaseError):
         if len(good) == 1:
             return _book_alone(*good[0])
     errors: list[DatabaseError] = []
@@ -193,10 +193,14 @@ def _book_alone(source: Source, look: Look) -> list[int]:
         return _book_together([(source, look)])
     except ChangedError:
         return []  # the claim ran out and another worker scraped since: what was read here is older than that
+    except DamagedError as error:
+        _log.error("The source %s is not booked. %s", source.name, error)
+        _finish(source, look, error=str(error))
+        return []
 
 
 def _book_together(seen: Sequence[Seen]) -> list[int]:
-    """Raises ChangedError where a claim or a run is not as it was: nothing is booked then."""
+    """Raises ChangedError where a claim or a run is not as it was, and DamagedError: nothing is booked then."""
     if not seen:
         return []
     ledger = Ledger([(source, reading) for source, look in seen for reading in look.found])
@@ -300,7 +304,8 @@ def _finish_all(seen: Sequence[Seen]) -> None:
         )
         for source, look in seen
     ]
-    if execute_rows(_FINISH, sorted(rows), _TYPES) != len(rows):
+    sql = _FINISH_IN_ORDER if db.vendor == "postgresql" else _FINISH
+    if execute_rows(sql, sorted(rows), _TYPES) != len(rows):
         raise ChangedError
 
 
@@ -312,6 +317,16 @@ first_ok_at = COALESCE(first_ok_at, told.first_at), last_ok_at = told.at, last_n
 last_error = told.problems
 FROM told WHERE dashboard_source.id = told.id AND dashboard_source.due_at = told.claimed_at
 """
+# PostgreSQL would take the rows in the order of its plan: two that meet, after a claim ran out, could each wait for the
+# other.
+_FINISH_IN_ORDER = _FINISH.replace(
+    "UPDATE dashboard_source",
+    """, held AS MATERIALIZED (
+    SELECT source.id FROM dashboard_source AS source JOIN told ON told.id = source.id ORDER BY 1
+    FOR NO KEY UPDATE OF source
+)
+UPDATE dashboard_source""",
+).replace("FROM told WHERE", "FROM told JOIN held ON held.id = told.id WHERE")
 
 
 def publish_tick(connection: redis.Redis, source_id: int) -> None:

@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
 
-from dashboard.models import Chunk, Head, Series, Source, TotalSeries
+from dashboard.models import Chunk, Head, Series, Source
 from dashboard.services.chunks import lock, take_away
+from dashboard.services.totals import remove_empty
 
 _LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 Clock = Callable[[], datetime]
@@ -49,7 +50,7 @@ def _remove(source: Source, clock: Clock, ends_at: datetime) -> bool:
                 take_away(series_id, total_id)
             remove_series([series_id])
     source.delete()
-    TotalSeries.objects.filter(series=None).delete()
+    remove_empty()
     return True
 
 
