@@ -5,6 +5,9 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 
+# Ids in one statement: SQLite takes 32,766 parameters, and a million bytes where they are written out.
+MANY = 20_000
+
 
 def batched(items: Sequence[Item], size: int) -> Iterator[list[Item]]:
     return (list(items[start : start + size]) for start in range(0, len(items), size))

@@ -1,6 +1,7 @@
 """The one way stored amounts are read: chunks and what is still in the head, in one statement. Knows no metric.
 
-One statement sees both as they are at one moment, so that nothing is missed or doubled while amounts move.
+One statement sees both as they are at one moment, so that nothing is missed or doubled while amounts move. Very many
+series take several: amounts never move from one series to another.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -9,6 +10,7 @@ from operator import add
 
 from django.db import connection
 
+from dashboard.batches import MANY, batched
 from dashboard.chunks import NUM_BUCKETS, Buckets, ChunkError, span_seconds, unpack
 from dashboard.models import Series, TotalSeries
 
@@ -52,8 +54,11 @@ def runs(
     series_ids: Collection[int], resolution: int, of: Counted = Series, *, start: int = 0, end: int = _FOREVER
 ) -> Iterator[Run]:
     """All that is stored of these series, or totals, at a resolution within [start, end), both multiples of it."""
-    if not series_ids:
-        return
+    for together in batched(list(series_ids), MANY):
+        yield from _runs(together, resolution, of, start, end)
+
+
+def _runs(series_ids: Collection[int], resolution: int, of: Counted, start: int, end: int) -> Iterator[Run]:
     ids = ", ".join(str(int(series_id)) for series_id in series_ids)
     sql = _SQL.format(ids=ids, chunks=chunks_of(of), head=head_of(of))
     span = span_seconds(resolution)

@@ -15,10 +15,10 @@ from types import MappingProxyType
 
 from django.db import connection, transaction
 
-from dashboard.batches import batched
+from dashboard.batches import MANY, batched
 from dashboard.chunks import Buckets, ChunkError, pack, place_of, storable
 from dashboard.gauge_steps import everything
-from dashboard.models import Resolution, Series, TotalSeries
+from dashboard.models import Resolution, Series, TotalChunk, TotalSeries
 from dashboard.selectors.kept import oldest_starts, retention
 from dashboard.selectors.runs import Counted, chunks_of, head_of, opened, packed_of, runs
 from dashboard.services.amounts import Amount, ByPlace, Changes, Key, Sums, with_totals
@@ -32,6 +32,7 @@ _log = logging.getLogger(__name__)
 # What stays in the head is read as rows: ten minutes are at most 66 of a series. Each move writes four chunks anew.
 HEAD_SECONDS = 600
 _SETTLED_SECONDS = 60  # of what is younger, more may come
+_TURN_SECONDS = 3_600
 _TOGETHER = 100  # series that one transaction moves: some hundredths of a second
 # SQLite has no queue of writers: who waits sleeps up to 0.1 s between two tries, and would find it taken each time.
 _SQLITE_REST_SECONDS = 0.12
@@ -69,8 +70,11 @@ def by_chunk(buckets: ByPlace) -> Changes:
 
 def lock(of: Counted, series_ids: Collection[int]) -> set[int]:
     """Those that there are. Not against those who refer to them: PostgreSQL locks a row in two strengths."""
-    rows = of._default_manager.select_for_update(no_key=True).filter(pk__in=series_ids).order_by("pk")
-    return set(rows.values_list("pk", flat=True))
+    rows = of._default_manager.select_for_update(no_key=True).order_by("pk")
+    found: set[int] = set()
+    for together in batched(sorted(series_ids), MANY):
+        found |= set(rows.filter(pk__in=together).values_list("pk", flat=True))
+    return found
 
 
 def change(of: Counted, changes: Changes, gauges: Mapping[int, int] = MappingProxyType({})) -> Changes:
@@ -113,15 +117,37 @@ def settle(*, now: datetime, rest: Callable[[float], None] = time.sleep) -> int:
 
 def _settle(of: Counted, series_ids: Collection[int], before: int, oldest: Mapping[int, int]) -> int:
     try:
-        with transaction.atomic():
-            there = lock(of, series_ids)
-            move(of, there, before, oldest)
+        return _move_in_turns(of, series_ids, before, oldest)
     except ChunkError as error:
         if len(series_ids) > 1:
             return sum(_settle(of, [each], before, oldest) for each in series_ids)
         _log.error("%s Its newest amounts stay in the head.", error)
         return 0
-    return len(there)
+
+
+def _move_in_turns(of: Counted, series_ids: Collection[int], before: int, oldest: Mapping[int, int]) -> int:
+    """An hour at a time: where nobody packed for a day, a hundred series have a million rows."""
+    num_there = 0
+    until = None
+    while until != before and (first := _first(of, series_ids, before)) is not None:
+        until = min(before, first + _TURN_SECONDS)
+        with transaction.atomic():
+            there = lock(of, series_ids)
+            move(of, there, until, oldest)
+            _forget(of, set(series_ids) - there)
+        num_there = max(num_there, len(there))
+    return num_there
+
+
+def _first(of: Counted, series_ids: Collection[int], before: int) -> int | None:
+    sql = _FIRST.format(table=head_of(of), before=int(before), ids="{ids}")
+    return min((first for (first,) in fetch_of(sql, series_ids) if first is not None), default=None)
+
+
+def _forget(of: Counted, gone: Collection[int]) -> None:
+    """What was added to series after they were gone, by whoever knew their ids: nothing will ever read it."""
+    for table in (head_of(of), chunks_of(of)):
+        fetch_of(_FORGET.format(table=table, ids="{ids}"), gone)
 
 
 def move(of: Counted, series_ids: Collection[int], before: int, oldest: Mapping[int, int]) -> None:
@@ -145,7 +171,7 @@ def take_away(series_id: int, total_id: int) -> None:
     lock(Series, [series_id])
     lock(TotalSeries, [total_id])
     if gauges := gauge_totals_of([series_id]):
-        change(TotalSeries, _all_of(series_id, gauges))
+        change(TotalSeries, _all_of(gauges, is_gone=True))
         return
     for resolution in Resolution.values:
         found: dict[Key, list[tuple[int, int, int]]] = defaultdict(list)
@@ -158,11 +184,22 @@ def take_away(series_id: int, total_id: int) -> None:
         change(TotalSeries, found)
 
 
-def _all_of(series_id: int, gauges: Mapping[int, int]) -> Changes:
-    """What becomes of a total that this gauge leaves."""
+def remake(total_id: int) -> None:
+    """A total of gauges, anew from what is packed of them: where a row that could not be read was deleted."""
+    with transaction.atomic():
+        ids = lock(Series, Series.objects.filter(total=total_id).values_list("pk", flat=True))
+        lock(TotalSeries, [total_id])
+        TotalChunk.objects.filter(series=total_id).delete()
+        change(TotalSeries, _all_of(dict.fromkeys(ids, total_id), is_gone=False))
+
+
+def _all_of(gauges: Mapping[int, int], *, is_gone: bool) -> Changes:
+    """What becomes of totals that these gauges leave, or come to."""
     noted = GaugeChanges(gauges)
-    for resolution, start_at, chunk in packed_of(series_id):
-        noted.note((series_id, resolution, start_at), chunk, _EMPTY, everything(chunk))
+    for series_id in gauges:
+        for resolution, start_at, chunk in packed_of(series_id):
+            before, after = (chunk, _EMPTY) if is_gone else (_EMPTY, chunk)
+            noted.note((series_id, resolution, start_at), before, after, everything(chunk))
     return noted.of_totals()
 
 
@@ -198,6 +235,7 @@ def _changed(before: Buckets, changes: Iterable[tuple[int, int, int]]) -> Bucket
 
 
 _DUE = "SELECT DISTINCT series_id FROM {table} WHERE start_at < %s"
+_FIRST = "SELECT MIN(start_at) FROM {table} WHERE series_id IN ({ids}) AND start_at < {before}"
 _TAKE = """
 DELETE FROM {table} WHERE series_id IN ({ids}) AND start_at < {before}
 RETURNING series_id, start_at, value, num_samples
@@ -212,6 +250,7 @@ WITH held AS MATERIALIZED (
 DELETE FROM {table} AS taken USING held WHERE taken.series_id = held.series_id AND taken.start_at = held.start_at
 RETURNING taken.series_id, taken.start_at, taken.value, taken.num_samples
 """
+_FORGET = "DELETE FROM {table} WHERE series_id IN ({ids}) RETURNING series_id"
 _LOAD = """
 SELECT series_id, resolution, start_at, packed FROM {table} WHERE series_id IN ({ids}) AND start_at IN ({starts})
 """

@@ -12,6 +12,8 @@ from typing import Any
 
 from django.db import connection
 
+from dashboard.batches import MANY, batched
+
 _UNNEST = "SELECT * FROM unnest({})"
 _INTEGER = "bigint"
 
@@ -50,11 +52,11 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
 
 def fetch_of(sql: str, ids: Collection[int], values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
     """The rows of `sql`, whose `{ids}` stands within `IN (…)`; none where there are no ids. `values`: of its `%s`."""
-    if not ids:
-        return []
+    found: list[tuple[Any, ...]] = []
     with connection.cursor() as cursor:
-        cursor.execute(sql.format(ids=", ".join(str(int(each)) for each in ids)), values or None)
-        found: list[tuple[Any, ...]] = cursor.fetchall()
+        for together in batched(list(ids), MANY):
+            cursor.execute(sql.format(ids=", ".join(str(int(each)) for each in together)), values or None)
+            found += cursor.fetchall()
     return found
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.core.management import call_command
 from django.db import connections, transaction
 from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from dashboard.chunks import NUM_BUCKETS, Buckets, pack, span_seconds
 from dashboard.gauge_steps import RESOLUTION_OF, STEPS
-from dashboard.models import Resolution, Retention, Series, Source, TotalChunk
+from dashboard.models import Chunk, Resolution, Retention, Series, Source, TotalChunk
 from dashboard.selectors import period as periods
 from dashboard.selectors.gauges import gauges_of, means
 from dashboard.selectors.period import Period
@@ -213,3 +214,24 @@ def test_a_total_of_gauges_that_is_not_their_sum_is_found() -> None:
     TotalChunk.objects.filter(resolution=1_800).update(packed=pack(Buckets([6] * NUM_BUCKETS, [1] * NUM_BUCKETS)))
     with pytest.raises(AssertionError, match="Totals are not what engines' buckets come to"):
         check(now=moment(START))
+
+
+def test_totals_are_made_anew_after_a_damaged_row_was_deleted(capsys: pytest.CaptureFixture[str]) -> None:
+    fleet = Fleet()
+    fleet.do(
+        "chunks", [(number, fact, "m", 60 * step, 100) for number in (0, 1) for fact in (0, 1) for step in range(40)]
+    )
+    TotalChunk.objects.filter(resolution=1_800, series__cache_tier="gpu").delete()
+    Chunk.objects.filter(resolution=60, series__source=fleet.sources[0], series__cache_tier="cpu").delete()
+    torn = Chunk.objects.filter(resolution=3_600, series__source=fleet.sources[1], series__cache_tier="cpu")
+    (packed,) = torn.values_list("packed", flat=True)
+    torn.update(packed=b"torn")
+    call_command("remaketotals")
+    told_ = capsys.readouterr()
+    assert told_.out == "1 of 2 totals of gauges were made anew.\n"
+    assert told_.err.startswith("m resident_tokens cpu: A row of dashboard_chunk cannot be read")
+    torn.update(packed=packed)
+    call_command("remaketotals")
+    stored = fleet.stored()
+    for step in RESOLUTION_OF:
+        assert told(around(step)) == naive(stored, around(step))

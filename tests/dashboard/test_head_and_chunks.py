@@ -1,6 +1,7 @@
 """What was added is there, once, wherever it lies: while it is in the head, while it moves, and packed."""
 
 import random
+import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,11 +15,12 @@ from hypothesis import strategies as st
 
 from dashboard.chunks import ChunkError
 from dashboard.models import Chunk, Head, Resolution, Retention, Series, TotalHead, TotalSeries
-from dashboard.selectors.runs import newest, runs
+from dashboard.selectors.runs import Counted, newest, runs
 from dashboard.services import chunks, head
 from dashboard.services.amounts import Amount
 from dashboard.services.increases import create_series
 from dashboard.services.integrity import check
+from dashboard.services.totals import totals_of
 from tests.dashboard.amounts import AmountStore
 from tests.dashboard.told import moment
 from tests.stored import Row, rows, total_rows
@@ -113,6 +115,25 @@ def test_what_came_lately_stays_in_the_head() -> None:
     assert list(Head.objects.values_list("start_at", flat=True)) == [now]
 
 
+def test_a_head_of_days_is_moved_an_hour_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    ids, turns = _ids(AmountStore()), []
+    with transaction.atomic():
+        head.add_amounts(Amount(pk, START + 60 * step, 1) for pk in ids for step in range(3 * 1_440))
+    own = chunks.move
+
+    def move(of: Counted, there: set[int], until: int, oldest: dict[int, int]) -> None:
+        before = Head.objects.count()
+        own(of, there, until, oldest)
+        if of is Series:
+            turns.append(before - Head.objects.count())
+
+    monkeypatch.setattr(chunks, "move", move)
+    chunks.settle(now=moment(START + 3 * 86_400 + 60))
+    assert turns == [3 * 60] * 72
+    assert not Head.objects.exists()
+    check(now=moment(START + 3 * 86_400))
+
+
 def test_what_is_too_old_for_a_resolution_is_left_out_of_it_only() -> None:
     (one, *_) = _ids(AmountStore())
     with transaction.atomic():
@@ -192,6 +213,31 @@ def test_amounts_of_a_series_that_is_gone_are_dropped() -> None:
     with transaction.atomic():
         chunks.add(sums)
     check(now=moment(START))
+
+
+def test_what_was_added_to_a_series_that_is_gone_is_forgotten() -> None:
+    ids = _ids(AmountStore())
+    with transaction.atomic():
+        head.add_amounts(Amount(pk, START, 5) for pk in ids[:2])
+        chunks.add(chunks.sums_of([Amount(ids[0], START - 3_600, 7)], OLDEST))
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM dashboard_series WHERE id = %s", [ids[0]])
+    chunks.settle(now=moment(START + 3_600))
+    assert not Head.objects.exists()
+    assert set(Chunk.objects.values_list("series_id", flat=True)) == {ids[1]}
+
+
+def test_more_series_than_one_statement_takes_are_read_locked_and_looked_up() -> None:
+    (one, *_) = _ids(AmountStore())
+    with transaction.atomic():
+        head.add_amounts([Amount(one, START, 5)])
+    if connection.vendor == "sqlite":  # some builds take more
+        connection.connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 32_766)
+    many = [*range(10**9, 10**9 + 60_000), one]
+    assert [run.series_id for run in runs(many, 3_600)] == [one]
+    assert list(totals_of(many)) == [one]
+    with transaction.atomic():
+        assert chunks.lock(Series, many) == {one}
 
 
 def test_many_that_add_pack_and_import_at_once_lose_and_double_nothing() -> None:
