@@ -15,6 +15,7 @@ _TURN_SECONDS = 120.0
 _RUN_SECONDS = 300.0
 _RETRY_SECONDS = 1.0
 _NUM_RETRIES = 30
+STOPPED = "the worker was stopped"
 
 
 class SendError(Exception):
@@ -22,7 +23,7 @@ class SendError(Exception):
 
 
 class Sender:
-    """One run against one API. `sleep` and `clock` are for tests."""
+    """One run against one API, until `is_stopping`. `sleep` and `clock` are for tests."""
 
     def __init__(
         self,
@@ -30,10 +31,12 @@ class Sender:
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
+        is_stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         self._client = client
         self._clock = clock
         self._sleep = sleep
+        self._is_stopping = is_stopping
 
     def wait_for_model(self, seconds: float, on_wait: Callable[[], None] = lambda: None) -> str:
         """The first model that is served, once one is. Raises SendError after `seconds`, or when the key is refused."""
@@ -44,7 +47,7 @@ class Sender:
             if self._clock() >= deadline:
                 raise SendError(f"no model was ready within {seconds:.0f} s")
             on_wait()
-            self._sleep(_RETRY_SECONDS)
+            self._wait()
 
     def send(self, turns: Sequence[Turn], model: str, on_sent: Callable[[int], None]) -> int:
         """Sends every turn after all that was said before it; `on_sent(n)` after each. How many. Raises SendError."""
@@ -57,7 +60,16 @@ class Sender:
             messages.append({"role": "user", "content": turn.message})
             messages.append({"role": "assistant", "content": self._complete(model, messages)})
             on_sent(num_sent)
+            self._raise_if_stopping()
         return len(turns)
+
+    def _wait(self) -> None:
+        self._raise_if_stopping()
+        self._sleep(_RETRY_SECONDS)
+
+    def _raise_if_stopping(self) -> None:
+        if self._is_stopping():
+            raise SendError(STOPPED)
 
     def _models(self) -> list[dict[str, Any]]:
         try:
@@ -73,7 +85,7 @@ class Sender:
             answer = self._post(body)
             if answer.status_code not in (429, 503):
                 return _text(answer)
-            self._sleep(_RETRY_SECONDS)
+            self._wait()
         raise SendError(f"the engine was not there for {_NUM_RETRIES * _RETRY_SECONDS:.0f} s")
 
     def _post(self, body: dict[str, Any]) -> httpx.Response:

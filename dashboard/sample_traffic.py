@@ -4,24 +4,30 @@ Knows nothing about what is said (sample_plan.py) or how it is sent (sample_send
 """
 
 import json
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import httpx
 import redis
 from celery import shared_task
-from celery.signals import worker_ready
+from celery.signals import worker_ready, worker_shutting_down
 from django.conf import settings
 
 from dashboard import valkey
 from dashboard.models import RequestLog, Series
 from dashboard.sample_plan import plan
 from dashboard.sample_sender import Sender, SendError
+from dashboard.selectors.period import MAX_SECONDS, between
+from dashboard.selectors.store import counters_of, totals_of
 
 _KEPT_SECONDS = 600
 # Longer than any step of a run: a worker that was killed blocks the next run no longer than this.
 _LOCK_SECONDS = 150
 _MODEL_SECONDS = 300
+
+_stopping = threading.Event()
 
 
 def start() -> None:
@@ -58,7 +64,7 @@ def send_sample_traffic() -> str:
 
     try:
         with api_client() as client:
-            sender = Sender(client)
+            sender = Sender(client, is_stopping=_stopping.is_set)
             model = sender.wait_for_model(_MODEL_SECONDS, lambda: _report(0, len(turns), "waiting for the model"))
             sender.send(turns, model, on_sent)
         message = f"done, {sent} requests sent"
@@ -71,15 +77,40 @@ def send_sample_traffic() -> str:
 
 
 def is_first_start() -> bool:
-    """Nothing was ever recorded or asked, and nobody turned the sample traffic off."""
-    return settings.SAMPLE_TRAFFIC and not Series.objects.exists() and not RequestLog.objects.exists()
+    """No prompt was ever asked or recorded, and nobody turned the sample traffic off.
+
+    An engine that idles has series, too: a first start that was stopped early does not count.
+    """
+    return settings.SAMPLE_TRAFFIC and not RequestLog.objects.exists() and not _has_prompt_tokens()
+
+
+def _has_prompt_tokens() -> bool:
+    now = time.time()
+    series = counters_of([Series.Metric.PROMPT_TOKENS], engine=None, model_name=None)
+    return bool(totals_of(series, between(now - MAX_SECONDS, now, now=now)))
 
 
 @worker_ready.connect
 def start_with_an_empty_database(sender: Any, **kwargs: Any) -> None:
-    """Only the worker that consumes the default queue does: engine workers come and go."""
+    """Only the worker that consumes the default queue does: engine workers come and go.
+
+    Tried again once a run is over for certain that a worker had when it was killed.
+    """
     if "default" in sender.app.amqp.queues.consume_from and is_first_start():
         start()
+        start_if_nothing_was_asked.apply_async(queue="default", countdown=_LOCK_SECONDS)
+
+
+@shared_task(name="dashboard.tasks.start_if_nothing_was_asked")
+def start_if_nothing_was_asked() -> None:
+    if is_first_start():
+        start()
+
+
+@worker_shutting_down.connect
+def end_early(**kwargs: Any) -> None:
+    """A stop does not wait for the rest of a run, nor the next start for its lock."""
+    _stopping.set()
 
 
 def api_key_file() -> Path:

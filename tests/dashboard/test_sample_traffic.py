@@ -1,8 +1,10 @@
 """The sample traffic: its plan, its sender against a real HTTP client, its task against a real Valkey."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -10,10 +12,10 @@ import pytest
 from django.conf import settings
 
 from dashboard import sample_traffic
-from dashboard.models import Series, Source
 from dashboard.sample_plan import plan
 from dashboard.sample_sender import Sender, SendError
 from dashboard.valkey import SAMPLE_TRAFFIC_LOCK, client
+from tests.dashboard.amounts import AmountStore
 
 
 class Api:
@@ -147,11 +149,49 @@ def test_the_task_tells_how_it_went_and_frees_the_next_run(
 
 
 @pytest.mark.django_db
-def test_it_starts_by_itself_with_an_empty_database_only() -> None:
+def test_it_starts_by_itself_until_a_prompt_was_recorded() -> None:
+    store, now = AmountStore(), int(time.time()) // 10 * 10
+    store.tell(now - 7 * 86_400, {("scrapes", "", ""): 1, ("prompt_tokens", "", ""): 0})
     assert sample_traffic.is_first_start()
-    source = Source.objects.create(name="embedded", kind="embedded")
-    Series.objects.create(source=source, engine="local", metric="scrapes")
+    store.tell(now - 86_400, {("prompt_tokens", "", ""): 16})
     assert not sample_traffic.is_first_start()
+
+
+def test_a_run_that_a_killed_worker_had_is_begun_again_later(valkey: str, key_file: Path) -> None:
+    client().set(SAMPLE_TRAFFIC_LOCK, "1", ex=60)
+    queues = SimpleNamespace(consume_from={"default": None})
+    worker = SimpleNamespace(app=SimpleNamespace(amqp=SimpleNamespace(queues=queues)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sample_traffic, "is_first_start", lambda: True)
+        sample_traffic.start_with_an_empty_database(sender=worker)
+        (message,) = client().lrange("default", 0, -1)
+        headers = json.loads(message)["headers"]
+        assert headers["task"] == "dashboard.tasks.start_if_nothing_was_asked"
+        assert headers["eta"]
+        client().delete(SAMPLE_TRAFFIC_LOCK)
+        sample_traffic.start_if_nothing_was_asked()
+    assert client().llen("default") == 2
+
+
+def test_a_run_ends_when_its_worker_is_stopped() -> None:
+    stops = iter([False, False, True])
+    stopped = Sender(
+        httpx.Client(transport=httpx.MockTransport(Api()), base_url="http://test"), is_stopping=lambda: next(stops)
+    )
+    sent: list[int] = []
+    with pytest.raises(SendError, match="the worker was stopped"):
+        stopped.send(plan(), "smol", sent.append)
+    assert sent == [1, 2, 3]
+
+
+def test_a_stopped_worker_waits_for_no_model() -> None:
+    waiting = Sender(
+        httpx.Client(transport=httpx.MockTransport(Api(iter(lambda: 503, None))), base_url="http://test"),
+        sleep=lambda seconds: pytest.fail("it waits"),
+        is_stopping=lambda: True,
+    )
+    with pytest.raises(SendError, match="the worker was stopped"):
+        waiting.wait_for_model(5)
 
 
 @pytest.mark.django_db
