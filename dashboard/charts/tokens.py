@@ -14,7 +14,9 @@ def tokens_figure(series: dict[str, Any], step_seconds: int, now: float) -> Figu
     """
     starts: Sequence[int] = series["starts"]
     x = milliseconds(starts)
-    stacks = [(tier, series["hit"][tier]) for tier in tiers_in(series["hit"])] + [(COMPUTED, series["computed"])]
+    is_told = any(value is not None for value in series["computed"])
+    computed = [(COMPUTED, series["computed"])] if is_told else []
+    stacks = [(tier, series["hit"][tier]) for tier in tiers_in(series["hit"])] + computed
     traces: list[dict[str, Any]] = []
     for origin, values in stacks:
         look = LOOKS[origin]

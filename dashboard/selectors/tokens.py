@@ -15,8 +15,11 @@ _METRICS = (Metric.SCRAPES, Metric.PROMPT_TOKENS, Metric.COMPUTED_TOKENS, Metric
 
 
 def token_series(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
-    """{"starts", "prompt", "computed", "hit": {tier: tokens}}: tokens a step, None where nothing was observed."""
-    found = sums(counters_of(_METRICS, engine=engine, model_name=model_name), period, "metric", "cache_tier")
+    """{"starts", "prompt", "computed", "hit": {tier: tokens}}: tokens a step, None where nothing was observed, and
+    everywhere for computed tokens that no engine tells.
+    """
+    filters = {"engine": engine, "model_name": model_name}
+    found = sums(counters_of(_METRICS, **filters), period, "metric", "cache_tier")
     observed = found.get((Metric.SCRAPES, ""), {})
     starts = period.starts
 
@@ -25,10 +28,12 @@ def token_series(period: Period, *, engine: str | None = None, model_name: str |
         return [amounts.get(slot, 0) if slot in observed else None for slot in range(len(starts))]
 
     tiers = in_tier_order({tier for metric, tier in found if metric == Metric.HIT_TOKENS})
+    computed = (Metric.COMPUTED_TOKENS, "")
+    is_told = computed in found or counters_of((Metric.COMPUTED_TOKENS,), **filters).exists()
     return {
         "starts": starts,
         "prompt": values(Metric.PROMPT_TOKENS),
-        "computed": values(Metric.COMPUTED_TOKENS),
+        "computed": values(*computed) if is_told else [None] * len(starts),
         "hit": {tier: values(Metric.HIT_TOKENS, tier) for tier in tiers},
     }
 

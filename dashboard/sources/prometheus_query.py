@@ -94,11 +94,12 @@ def warnings_of(told: Mapping[str, Any]) -> tuple[str, ...]:
 def refusal(status: int, text: str) -> str:
     """The rest of a sentence about an answer that is none."""
     try:
-        return f": {_one_line(json.loads(text)['error'])}."
+        words = json.loads(text)["error"]
     except UNLIKE:
-        if status in (401, 403):
-            return "; expected 200: it wants another token or header."
-        return f". {NOT_THAT}"
+        words = None
+    if isinstance(words, str):
+        return f": {_one_line(words)}."
+    return "; expected 200: it wants another token or header." if status in (401, 403) else f". {NOT_THAT}"
 
 
 def text_of(told: Any) -> str:

@@ -319,6 +319,10 @@ ERROR = json.dumps({"status": "error", "errorType": "bad_data", "error": "parse 
         (Answer(ERROR.replace("<EOF>", r"\u0000"), status=400), "answered 400: parse error: unexpected."),
         (Answer("no such org", status=401), "answered 401; expected 200: it wants another token or header."),
         (Answer("<html>", status=404), "127.0.0.1 answered 404. What answers there is no Prometheus; expected the"),
+        (
+            Answer('{"error": {"message": "no"}}', status=405),
+            "127.0.0.1 answered 405. What answers there is no Prometheus",
+        ),
         (Answer("<html>"), "What answers there is no Prometheus"),
         (Answer("", {"Location": "/login"}, 302), "with a redirect; give the address of the server itself."),
         (Answer('{"status":"success","data":{"resultType":"matrix","result":[]}}'), "is no Prometheus"),

@@ -47,6 +47,10 @@ def test_an_engine_that_cannot_know_what_was_computed_has_no_series_of_it(admin:
     file = admin.get("/api/charts/fleet.csv", PERIOD).content.decode().splitlines()
     cells = dict(zip(file[0].split(","), file[1].split(","), strict=True))
     assert (cells["computed_tokens"], cells["cpu_hit_tokens"] != "") == ("", True)
+    chart = admin.get("/api/charts/tokens.json", PERIOD).json()["figure"]
+    assert [trace["name"] for trace in chart["data"]] == ["cpu", "unattributed"]
+    steps = admin.get("/api/charts/tokens.csv", PERIOD).content.decode().splitlines()
+    assert all(line.endswith(",") for line in steps[1:]), "the last column is computed_tokens"
 
 
 def test_an_engine_that_tells_prompt_tokens_and_no_hits_has_no_hit_rate(admin: Client) -> None:
