@@ -9,12 +9,13 @@ https://prometheus.io/docs/prometheus/latest/querying/api/#range-queries
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from dashboard.sources import http
 from dashboard.sources.exposition import Exposition, ExpositionError, Sample, canonical_name
+from dashboard.sources.one_engine import Place, place_of, told_apart
 from dashboard.sources.prometheus_query import NOT_THAT, UNLIKE, labels_of, refusal, warnings_of
 from dashboard.sources.rules import Adapter
 from dashboard.sources.tables import DETECTION_ORDER
@@ -23,6 +24,7 @@ from dashboard.sources.target import Allowed
 MAX_POINTS = 120  # a query: 600 series of it are 2 MB, an eighth of what is read at all
 ANSWER_SECONDS = 60.0  # old blocks may lie in an object store, and nothing waits for an import
 NO_STORE = "No StoreAPIs matched for this query"  # what an older Thanos warns of where no store has that time
+_LOOK_BACK_SECONDS = 300  # a Prometheus tells a series for so long after its last sample, where nothing says it ended
 _MATCHER = r'[A-Za-z_]\w*\s*(?:=~|!=|!~|=)\s*"(?:[^"\\]|\\.)*"'
 _SELECTOR = re.compile(rf"\{{?\s*({_MATCHER}(?:\s*,\s*{_MATCHER})*)\s*,?\s*\}}?")
 
@@ -79,17 +81,34 @@ def steps(
     adapters = [adapter] if adapter else DETECTION_ORDER
     names = names_pattern(rule.name for each in adapters for rule in each.rules)
     query = f'{{__name__=~"{names}",{check_selector(history.selector)}}}'
-    by_second: dict[int, list[Sample]] = defaultdict(list)
+    by_second: dict[int, dict[Place, list[Sample]]] = defaultdict(lambda: defaultdict(list))
     for second, sample in _samples(_asked(history, query, start, end, step_seconds, ask)):
-        by_second[second].append(sample)
-    return ((second, Exposition(tuple(by_second[second]), ())) for second in sorted(by_second))
+        by_second[second][place_of(sample.labels)].append(sample)
+    kept = _of_one(by_second, step_seconds, check_selector(history.selector))
+    return ((second, Exposition(tuple(by_second[second][kept[second]]), ())) for second in sorted(by_second))
+
+
+def _of_one(by_second: Mapping[int, Collection[Place]], step_seconds: int, selector: str) -> dict[int, Place]:
+    """Whose samples count at each second. An engine that moved has two places for as long as a Prometheus goes on
+    telling what ended; the newer one counts, as a restart. Raises HistoryError for two that go on side by side.
+    """
+    seconds: dict[Place, list[int]] = defaultdict(list)
+    for second in sorted(by_second):
+        for place in by_second[second]:
+            seconds[place].append(second)
+    num_crowded = sum(len(places) > 1 for places in by_second.values())
+    if num_crowded > _LOOK_BACK_SECONDS // step_seconds + 1:
+        raise HistoryError(told_apart(seconds, selector))
+    newness = {place: (seen[-1], seen[0]) for place, seen in seconds.items()}
+    return {second: max(places, key=newness.__getitem__) for second, places in by_second.items()}
 
 
 def _asked(history: History, query: str, start: float, end: float, step_seconds: int, ask: Ask) -> str:
+    """A VictoriaMetrics keeps the answers to ranges, also where it was given more samples since: none of these."""
     api = f"{history.url.rstrip('/')}/api/v1"
     if start == end:
         return ask(f"{api}/query", {"query": query, "time": str(start)}, history.allowed)
-    form = {"query": query, "start": str(start), "end": str(end), "step": str(step_seconds)}
+    form = {"query": query, "start": str(start), "end": str(end), "step": str(step_seconds), "nocache": "1"}
     return ask(f"{api}/query_range", form, history.allowed)
 
 

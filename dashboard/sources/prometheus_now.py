@@ -11,19 +11,17 @@ from collections.abc import Iterable, Set
 from datetime import UTC, datetime
 
 from dashboard.sources.exposition import Exposition, ExpositionError, Sample, canonical_name
+from dashboard.sources.one_engine import place_of, told_apart
 from dashboard.sources.prometheus import check_selector, names_pattern
-from dashboard.sources.prometheus_query import Asking, Series
+from dashboard.sources.prometheus_query import Asking
 from dashboard.sources.target import Target
 
-# What tells scraped engines, and copies of their series, apart: a Prometheus or what is in front of it puts them on.
-TARGET_LABELS = ("job", "instance", "cluster", "prometheus", "prometheus_replica", "replica")
 MAX_AGE_SECONDS = 150  # two scrapes a minute apart, and something; Prometheus itself gives up after 300
 _NOT_WHOLE = (  # a sum over fewer series is smaller, and a smaller value is a restart
     "What may be a part of the engine's series is not counted. Where the rest is of other engines: matchers for labels "
     "of its store, like cluster, keep a Thanos from asking others."
 )
 _UP = "up"
-_SHOWN = 2
 # Fewer than 0.8 samples a look are too few: as often as it is asked makes 0.9 to 1.1, every 15 s for every 10 s 0.7.
 _LOOKS, _FEWEST = 10, 0.8
 _COUNTED = "tierscope_counted"  # a label of the answer's numbers of samples, beside which are their times
@@ -41,7 +39,8 @@ def exposition_now(target: Target, names: Set[str], now: datetime) -> Exposition
     found = [series for series in answer.series if series.name != _UP]
     if not found:
         raise ExpositionError(_why_nothing([series.value for series in answer.series], selector))
-    _check_one(found, selector)
+    if problem := told_apart((place_of(series.labels) for series in found), selector):
+        raise ExpositionError(problem)  # one that ends would look like a restart of both
     at, remarks = _sampled(server, min(series.name for series in found), selector, now, target.every_seconds)
     samples = tuple(Sample(canonical_name(series.name), series.labels, series.value) for series in found)
     return Exposition(samples, remarks, at=at)
@@ -57,24 +56,6 @@ def _why_nothing(ups: list[float], selector: str) -> str:
         f"The Prometheus has no series where {{{selector}}} now: check the labels there, whether the engine runs, and "
         "this machine's clock."
     )
-
-
-def _check_one(found: Iterable[Series], selector: str) -> None:
-    """Counters of two engines must not be added up: one that ends would look like a restart of both."""
-    targets = sorted({tuple((name, series.labels.get(name, "")) for name in TARGET_LABELS) for series in found})
-    if len(targets) == 1:
-        return
-    shown = " and ".join(_differing(target, targets) for target in targets[:_SHOWN])
-    more = " and so on" if len(targets) > _SHOWN else ""
-    raise ExpositionError(
-        f"{len(targets)} engines have series where {{{selector}}}: {shown}{more}. Choose one of them by its labels, or "
-        "let a discovery make a source of each."
-    )
-
-
-def _differing(target: tuple[tuple[str, str], ...], targets: list[tuple[tuple[str, str], ...]]) -> str:
-    differs = [name for number, (name, _) in enumerate(target) if len({each[number][1] for each in targets}) > 1]
-    return ", ".join(f'{name}="{value[:60]}"' for name, value in target if name in differs)
 
 
 def _sampled(server: Asking, name: str, selector: str, now: datetime, every: int) -> tuple[datetime, tuple[str, ...]]:

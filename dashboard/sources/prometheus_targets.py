@@ -9,8 +9,8 @@ from datetime import datetime
 from dashboard.models_sources import MAX_SELECTOR
 from dashboard.sources.detection import marks_of
 from dashboard.sources.discovery import MAX_TARGETS, MAX_URL, DiscoveryError, Found
+from dashboard.sources.one_engine import TARGET_LABELS
 from dashboard.sources.prometheus import check_selector, names_pattern
-from dashboard.sources.prometheus_now import TARGET_LABELS
 from dashboard.sources.prometheus_query import Asking, Series
 from dashboard.sources.rules import Adapter
 from dashboard.sources.target import Allowed

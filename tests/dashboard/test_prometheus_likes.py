@@ -5,9 +5,11 @@ A real VictoriaMetrics also answers every test that asks `past`.
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from urllib.parse import parse_qs, urlencode
 
 import httpx
@@ -25,13 +27,16 @@ from dashboard.services.backfill import advance, plan, take_access, unfinished_i
 from dashboard.services.recording import record
 from dashboard.sources.prometheus import Form, names_pattern
 from dashboard.sources.target import Allowed
-from tests.dashboard.past import END, RESET_AT, SELECTOR, START, STEP, TRUTH
+from tests.dashboard.past import END, NUM_STEPS, RESET_AT, SELECTOR, START, STEP, TRUTH
 from tests.dashboard.serving import Answer, Served, serving
 from tests.dashboard.told import moment, stored
+from tests.e2e.victoria import VictoriaMetrics
+from tests.stored import rows
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("valkey")]
 
 METRIC = {"__name__": "vllm:prefix_cache_queries_total"}
+COUNTER = 'vllm:prefix_cache_queries_total{instance="gpu-7:8000"}'
 WARNINGS = [{"warnings": ["receive series from Addr: thanos-0:10901: rpc error"]}, {"isPartial": True}]
 
 
@@ -97,6 +102,48 @@ def test_a_part_of_an_engines_series_is_no_reading(more: dict[str, object]) -> N
         assert "is not counted" in prod.last_error
         assert look(prod, now + 20).last_error == ""
     assert stored(86400) == {}
+
+
+# -- one engine --------------------------------------------------------------------------------------------------------
+def test_history_of_two_engines_is_not_added_up(past: str) -> None:
+    (one,) = plan(wanted(source(kind="vllm"), past, selector='{job="vllm"}'), now=timezone.now())
+    assert not advance(one.pk, now=timezone.now())
+    one.refresh_from_db()
+    told = (
+        '2 engines have series where {job="vllm"}: instance="gpu-7:8000" and instance="gpu-9:8000". Choose one of them'
+    )
+    assert one.last_error.startswith(told)
+    assert stored(86400) == {}
+
+
+def test_an_engine_that_moved_is_one_that_started_anew() -> None:
+    """Its old series is told for five minutes more; the two are never added up."""
+    moved = {"10.0.0.7": [0, 100, 200, *[300] * 5], "10.0.0.8": [0, 10, 20, 30, 40, 50]}
+    begins = {"10.0.0.7": 0, "10.0.0.8": 4}
+    series: list[dict[str, object]] = [
+        {
+            "metric": {**METRIC, "instance": instance},
+            "values": [[START + (begins[instance] + step) * STEP, str(value)] for step, value in enumerate(values)],
+        }
+        for instance, values in moved.items()
+    ]
+    (one,) = plan(wanted(source(), selector='{pod="vllm-0"}', end_at=moment(START + 9 * STEP)), now=timezone.now())
+    assert advance(one.pk, now=timezone.now(), ask=lambda url, form, allowed: answered("matrix", *series))
+    assert stored(86400)["prompt_tokens", ""] == 300 + 50
+
+
+@pytest.mark.skipif(shutil.which("victoria-metrics") is None, reason="apt-get install victoria-metrics")
+def test_what_a_victoriametrics_was_given_after_it_was_asked_is_imported(tmp_path: Path) -> None:
+    with VictoriaMetrics(tmp_path) as victoria:
+        for name, last in (("half", NUM_STEPS // 2), ("whole", NUM_STEPS)):
+            samples = (f"{COUNTER} {step} {START + step * STEP}000\n" for step in range(last + 1))
+            victoria.take("".join(samples), forget=False)
+            (one,) = plan(wanted(source(name=name), victoria.url), now=timezone.now())
+            while not one.is_done:
+                assert advance(one.pk, now=timezone.now())
+                one.refresh_from_db()
+    minutes = [row.value for row in rows(resolution=60, engine="whole", metric="prompt_tokens")]
+    assert minutes == [1] * NUM_STEPS
 
 
 # -- the ends of a range -----------------------------------------------------------------------------------------------

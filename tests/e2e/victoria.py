@@ -32,11 +32,12 @@ class VictoriaMetrics:
         self._process.terminate()
         self._process.wait(20)
 
-    def take(self, text: str) -> None:
-        """Stores samples with times in milliseconds, and has them in its answers from then on."""
+    def take(self, text: str, *, forget: bool = True) -> None:
+        """Stores samples with times in milliseconds; it is to `forget` its answers of before, which lack them."""
         self._client.post("/api/v1/import/prometheus", content=text).raise_for_status()
         self._client.get("/internal/force_flush").raise_for_status()
-        self._client.get("/internal/resetRollupResultCache").raise_for_status()
+        if forget:
+            self._client.get("/internal/resetRollupResultCache").raise_for_status()
 
     def query(self, promql: str, at: float) -> list[dict[str, Any]]:
         """What it answers for that second, which is not of the last 30. Raises HTTPError for what is no PromQL."""
