@@ -26,6 +26,7 @@ class AdminStack:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
+        self._http = httpx.Client(base_url=self.url)  # making one for each look takes 40 ms
         self._env = os.environ | {
             "TIERSCOPE_HOME": str(home),
             "DATABASE_URL": f"sqlite:///{home / 'tierscope.sqlite3'}",
@@ -62,7 +63,7 @@ class AdminStack:
 
     def _answers(self) -> bool:
         try:
-            return httpx.get(f"{self.url}/login/").status_code == 200
+            return self._http.get("/login/").status_code == 200
         except httpx.TransportError:
             return False
 

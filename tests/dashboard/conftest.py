@@ -42,6 +42,16 @@ def cpu() -> "TierSetting":
     return cpu_setting()
 
 
+@pytest.fixture
+def replay_home(tmp_path: Path, settings: Any) -> Path:
+    """A home for the traces of one test, and a worker that holds no replay."""
+    from tests.dashboard.replaying import forget
+
+    settings.TIERSCOPE_HOME = tmp_path
+    forget()
+    return tmp_path
+
+
 @pytest.fixture(scope="session")
 def sqlite_store_url(tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) -> str:
     from tests.dashboard.stores import migrated

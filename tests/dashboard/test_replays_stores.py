@@ -1,8 +1,6 @@
 """Replays on a SQLite file and on a PostgreSQL, with real commits."""
 
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,10 +11,8 @@ from dashboard.services.replays import cancel, remove, resume
 from tests.dashboard.replaying import NOW, Ticking, buckets, forget, make, run, sums, write_trace
 
 
-@pytest.mark.usefixtures("store", "valkey")
-def test_a_replay_that_is_cancelled_killed_and_resumed_is_booked_once(tmp_path: Path, settings: Any) -> None:
-    settings.TIERSCOPE_HOME = tmp_path
-    forget()
+@pytest.mark.usefixtures("store", "valkey", "replay_home")
+def test_a_replay_that_is_cancelled_killed_and_resumed_is_booked_once() -> None:
     write_trace()
     undisturbed, replay = run(make("undisturbed")), make()
     clock = Ticking()

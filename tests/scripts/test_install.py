@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -61,6 +62,15 @@ def test_what_cannot_be_installed_is_not_started_and_tried_again(checkout: Path)
     assert not (checkout / "started").exists()
 
 
+@pytest.fixture
+def in_front() -> Iterator[None]:
+    """A shell's `&` has what it starts ignore Ctrl-C, with all that comes of it: tests that run so, too."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("in_front")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_stop_ends_pip_too(checkout: Path, number: signal.Signals) -> None:
     pip_is(checkout, "echo $$ >../pid; exec sleep 60")

@@ -39,9 +39,9 @@ def started(tmp_path: Path) -> Iterator[Start]:
     start.process.wait(10)
 
 
-def is_ready(start: Start) -> bool:
+def is_ready(http: httpx.Client) -> bool:
     try:
-        return httpx.get(f"http://127.0.0.1:{start.port}/healthz", timeout=5).status_code == 200
+        return http.get("/healthz", timeout=5).status_code == 200
     except httpx.HTTPError:
         return False
 
@@ -90,7 +90,8 @@ def body(**script: Any) -> dict[str, Any]:
 @pytest.mark.slow
 def test_a_stop_under_load_cuts_nobody_off_and_loses_no_row(started: Start) -> None:
     until = time.monotonic() + SECONDS
-    while not is_ready(started):
+    http = httpx.Client(base_url=f"http://127.0.0.1:{started.port}")
+    while not is_ready(http):
         assert time.monotonic() < until, started.console.read_text()[-4000:]
         time.sleep(0.2)
     clients = Clients(started)
