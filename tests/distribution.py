@@ -2,7 +2,7 @@
 
 A file stays together, for its tests share what it starts. So do files that share more: the stack with a scripted engine
 is started once instead of once a process, and the one whose pages Chromium looks at, too; the bundled model is loaded
-once, 4.5 s of CPU.
+once, 4.5 s of CPU, and the Prometheus and the VictoriaMetrics with a history are filled once.
 """
 
 from typing import Any
@@ -11,6 +11,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 _SCRIPTED = ("test_api_openai", "test_api_refusals", "test_api_tenants", "test_middleware", "test_own_engines")
+_PAST = ("test_backfill", "test_live_prometheus", "test_prometheus_changes", "test_prometheus_likes")
 _MODEL = (
     "chat_prompt",
     "chat_template",
@@ -20,6 +21,7 @@ _MODEL = (
     "trace_tokenizer",
 )
 _GROUPS = {f"tests/dashboard/{name}.py": "scripted" for name in _SCRIPTED}
+_GROUPS |= {f"tests/dashboard/{name}.py": "past" for name in _PAST}
 _GROUPS |= {f"tests/engine/test_{name}.py": "model" for name in _MODEL}
 # Minutes each: one that came last would be waited for alone.
 _LONGEST = (

@@ -243,7 +243,7 @@ def test_a_period_without_traffic_offers_longer_ones(visits: Visits) -> None:
 @pytest.mark.usefixtures("seeded")
 def test_what_came_of_sample_traffic_can_be_closed_and_stays_closed(visits: Visits) -> None:
     told = {"sent": 43, "total": 57, "message": "stopped after 43 of 57 requests: this machine is slow"}
-    visits.stack.valkey().set(SAMPLE_TRAFFIC_KEY, json.dumps(told), ex=60)
+    visits.stack.valkey().set(SAMPLE_TRAFFIC_KEY, json.dumps(told))
     page = visits.overview()
     expect(page.get_by_text("stopped after 43 of 57 requests")).to_be_visible()
     page.get_by_role("button", name="Close the message about sample traffic").click()

@@ -59,7 +59,7 @@ def loading_engine(pages_stack: SeededStack) -> Iterator[None]:
     """A second engine that has read 40 % of its weights."""
     told = {"boot_id": "b", "at": 0, "status": "loading", "progress": ["Reading weights", 0.4], "model_name": "big"}
     valkey = pages_stack.valkey()
-    valkey.set("ts:engine:second", json.dumps(told), ex=60)
+    valkey.set("ts:engine:second", json.dumps(told))
     yield
     valkey.delete("ts:engine:second")
 

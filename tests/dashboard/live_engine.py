@@ -10,7 +10,10 @@ BLOCK_BYTES = 737_280  # SmolLM2-135M: 2 · 30 layers · 16 tokens · 3 heads ·
 
 
 def publish(name: str = "local", *, status: str = "ready", **tiers: dict[str, Any]) -> None:
-    """One snapshot of engine `name`; each keyword is a tier and overrides what it tells."""
+    """One snapshot of engine `name`; each keyword is a tier and overrides what it tells.
+
+    It does not expire, as a worker's would: a test may wait for a minute until something is compiled.
+    """
     told = {
         "boot_id": "b1",
         "at": 0,
@@ -22,7 +25,7 @@ def publish(name: str = "local", *, status: str = "ready", **tiers: dict[str, An
         "requests_running": 2,
         "requests_waiting": 1,
     }
-    valkey.client().set(valkey.engine_key(name), json.dumps(told), ex=60)
+    valkey.client().set(valkey.engine_key(name), json.dumps(told))
 
 
 def take_messages(name: str = "local") -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 def publish(status: str) -> None:
     told = {"status": status, "model_name": "m", "progress": ["reading weights", 0.4]}
-    names.client().set(names.engine_key("local"), json.dumps(told), ex=5)
+    names.client().set(names.engine_key("local"), json.dumps(told))
 
 
 def health() -> tuple[int, dict[str, Any]]:

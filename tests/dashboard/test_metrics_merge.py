@@ -29,7 +29,7 @@ def exposition(engine: str, hits: str) -> str:
 
 def publish(engine: str, hits: str) -> None:
     told = {"status": "ready", "exposition": exposition(engine, hits)}
-    names.client().set(names.engine_key(engine), json.dumps(told), ex=5)
+    names.client().set(names.engine_key(engine), json.dumps(told))
 
 
 def scrape(**headers: str) -> Any:

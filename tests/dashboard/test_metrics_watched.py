@@ -53,7 +53,7 @@ def test_a_mixed_fleet_is_one_family_with_our_own_engines(reexport: None) -> Non
     own = (
         '# TYPE tierscope_prompt_tokens_total counter\ntierscope_prompt_tokens_total{engine="local",model_name="s"} 7\n'
     )
-    names.client().set(names.engine_key("local"), json.dumps({"boot_id": "b", "exposition": own}), ex=5)
+    names.client().set(names.engine_key("local"), json.dumps({"boot_id": "b", "exposition": own}))
     watched("east", VLLM)
     watched("west", SGLANG)
     assert told("tierscope_prompt_tokens_total") == {("local",): 7, ("east/0",): 1000, ("west",): 50}

@@ -11,6 +11,7 @@ from dashboard.services.discovery import Changed, refresh
 from dashboard.services.recording import record
 from dashboard.services.source_trial import try_source
 from dashboard.sources.discovery import Found
+from tests.dashboard.live_prometheus import refreshed
 from tests.dashboard.past import END, SELECTOR, START, STEP
 from tests.dashboard.told import moment
 
@@ -33,11 +34,6 @@ def look(of: Source, second: int) -> Source:
     record(of.pk, now=moment(second), connection=names.client())
     of.refresh_from_db()
     return of
-
-
-def refreshed(found_by: Discovery, second: int) -> Changed | None:
-    Discovery.objects.filter(pk=found_by.pk).update(due_at=moment(second))
-    return refresh(found_by.pk, now=moment(second))
 
 
 def found(url: str, job: str) -> Found:

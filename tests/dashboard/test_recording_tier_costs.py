@@ -38,7 +38,7 @@ def text_of(rig: Rig) -> str:
 
 def publish(text: str, at: float, boot_id: str = "boot1") -> None:
     told = json.dumps({"boot_id": boot_id, "at": at, "exposition": text})
-    valkey.client().set(valkey.engine_key("e1"), told, ex=60)
+    valkey.client().set(valkey.engine_key("e1"), told)
 
 
 def record_at(source: Source, seconds: float) -> None:

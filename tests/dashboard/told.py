@@ -65,9 +65,9 @@ class Engine:
         boot_id = f"boot{self.num_boots}"
         told = json.dumps({"boot_id": boot_id, "at": at, "exposition": self.text()})
         connection = valkey.client()
-        connection.set(valkey.final_key(self.name, boot_id), told, ex=3600)
+        connection.set(valkey.final_key(self.name, boot_id), told)
         if is_alive:
-            connection.set(valkey.engine_key(self.name), told, ex=60)
+            connection.set(valkey.engine_key(self.name), told)
         else:
             connection.delete(valkey.engine_key(self.name))
 
