@@ -6,6 +6,7 @@ A real VictoriaMetrics also answers every test that asks `past`.
 import json
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -30,6 +31,7 @@ from dashboard.sources.target import Allowed
 from tests.dashboard.past import END, NUM_STEPS, RESET_AT, SELECTOR, START, STEP, TRUTH
 from tests.dashboard.serving import Answer, Served, serving
 from tests.dashboard.told import moment, stored
+from tests.e2e.prometheus import Prometheus
 from tests.e2e.victoria import VictoriaMetrics
 from tests.stored import rows
 
@@ -102,6 +104,23 @@ def test_a_part_of_an_engines_series_is_no_reading(more: dict[str, object]) -> N
         assert "is not counted" in prod.last_error
         assert look(prod, now + 20).last_error == ""
     assert stored(86400) == {}
+
+
+@pytest.mark.skipif(shutil.which("prometheus") is None, reason="apt-get install prometheus")
+def test_a_real_prometheus_whose_remote_storage_is_away_is_neither_read_nor_imported(tmp_path: Path) -> None:
+    away = "remote_read: [{url: 'http://127.0.0.1:1/api/v1/read', read_recent: true}]\n"
+    with Prometheus("127.0.0.1:1", tmp_path, away) as prometheus:
+        deadline = time.monotonic() + 30
+        while not prometheus.query("vector(1)"):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        told = "The Prometheus warns: remote_read: "
+        prod = source(url=prometheus.url, selector=SELECTOR)
+        assert look(prod, time.time()).last_error.startswith(told)
+        (one,) = plan(wanted(prod, prometheus.url), now=timezone.now())
+        assert not advance(one.pk, now=timezone.now())
+        one.refresh_from_db()
+        assert one.last_error.startswith(told)
 
 
 # -- one engine --------------------------------------------------------------------------------------------------------

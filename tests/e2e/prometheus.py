@@ -10,9 +10,9 @@ from tests.e2e.stack import free_port
 
 
 class Prometheus:
-    """Scrapes `target` (host:port) once a second while its block lasts."""
+    """Scrapes `target` (host:port) once a second while its block lasts. `more`: lines of its configuration."""
 
-    def __init__(self, target: str, folder: Path) -> None:
+    def __init__(self, target: str, folder: Path, more: str = "") -> None:
         self._port = free_port()
         self.url = f"http://127.0.0.1:{self._port}"
         # One for all: a client reads the system's certificates when it is made, 40 ms.
@@ -20,7 +20,7 @@ class Prometheus:
         config = folder / "prometheus.yml"
         config.write_text(
             "global: {scrape_interval: 1s}\n"
-            f"scrape_configs: [{{job_name: tierscope, static_configs: [{{targets: ['{target}']}}]}}]\n"
+            f"scrape_configs: [{{job_name: tierscope, static_configs: [{{targets: ['{target}']}}]}}]\n{more}"
         )
         self._argv = [
             *("prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}"),
