@@ -30,6 +30,7 @@ from dashboard.services import (
     webhooks,
 )
 
+_importing = threading.Lock()
 _replaying = threading.Lock()
 _searching = threading.Lock()
 _removing = threading.Lock()
@@ -58,13 +59,21 @@ def discover_due() -> int:
 
 @shared_task(name="dashboard.tasks.backfill_due", queue="default", expires=10)
 def backfill_due() -> int:
-    """Goes on with the oldest import of history for some seconds; how many pieces were imported."""
-    ends_at = timezone.now() + timedelta(seconds=backfill.TURN_SECONDS)
-    num_pieces = 0
-    for pk in backfill.unfinished_ids(timezone.now())[:1]:
-        while timezone.now() < ends_at and backfill.advance(pk, now=timezone.now()):
-            num_pieces += 1
-    return num_pieces
+    """Goes on with the oldest import of history for some seconds; how many pieces were imported.
+
+    One of a worker's threads at a time: old history may take a minute to be answered.
+    """
+    if not _importing.acquire(blocking=False):
+        return 0
+    try:
+        ends_at = timezone.now() + timedelta(seconds=backfill.TURN_SECONDS)
+        num_pieces = 0
+        for pk in backfill.unfinished_ids(timezone.now())[:1]:
+            while timezone.now() < ends_at and backfill.advance(pk, now=timezone.now()):
+                num_pieces += 1
+        return num_pieces
+    finally:
+        _importing.release()
 
 
 @shared_task(name="dashboard.tasks.evaluate_alerts", queue="default", expires=30)

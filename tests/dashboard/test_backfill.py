@@ -225,6 +225,14 @@ def test_two_workers_do_not_import_the_same_piece() -> None:
     assert stored(86400)["prompt_tokens", ""] == 4
 
 
+def test_slow_servers_take_one_of_a_workers_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan(wanted(source(), "http://prometheus:9090"), now=timezone.now())
+    num_pieces: list[int] = []
+    monkeypatch.setattr(service, "advance", lambda pk, now: num_pieces.append(backfill_due()))
+    assert backfill_due() == 0
+    assert num_pieces == [0], "the second was not even asked for"
+
+
 def test_one_that_is_stopped_keeps_what_it_has_and_leaves_the_rest_free() -> None:
     prod = source(kind="vllm_old")
     (one,) = plan(wanted(prod, "http://prometheus:9090"), now=timezone.now())
