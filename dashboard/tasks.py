@@ -59,7 +59,7 @@ def discover_due() -> int:
 
 @shared_task(name="dashboard.tasks.backfill_due", queue="default", expires=10)
 def backfill_due() -> int:
-    """Goes on with the oldest import of history for some seconds; how many pieces were imported.
+    """Goes on with imports of history for some seconds; how many pieces were imported.
 
     One of a worker's threads at a time: old history may take a minute to be answered.
     """
@@ -68,7 +68,7 @@ def backfill_due() -> int:
     try:
         ends_at = timezone.now() + timedelta(seconds=backfill.TURN_SECONDS)
         num_pieces = 0
-        for pk in backfill.unfinished_ids(timezone.now())[:1]:
+        for pk in backfill.unfinished_ids(timezone.now()):
             while timezone.now() < ends_at and backfill.advance(pk, now=timezone.now()):
                 num_pieces += 1
         return num_pieces

@@ -143,9 +143,9 @@ def _stored(wanted: Backfill, start: datetime, end: datetime) -> Backfill:
 
 
 def unfinished_ids(now: datetime) -> list[int]:
-    """Imports that nobody is on and that are not done."""
+    """Imports that nobody is on and that are not done: those that did not fail first, and the oldest of them."""
     free = Backfill.objects.filter(cursor_at__lt=F("end_at"), claimed_until__lte=now)
-    return list(free.order_by("pk").values_list("pk", flat=True))
+    return list(free.order_by("claimed_until", "pk").values_list("pk", flat=True))
 
 
 def stop(backfill: Backfill) -> None:

@@ -11,6 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from dashboard.sources import http
@@ -83,9 +84,22 @@ def steps(
     query = f'{{__name__=~"{names}",{check_selector(history.selector)}}}'
     by_second: dict[int, dict[Place, list[Sample]]] = defaultdict(lambda: defaultdict(list))
     for second, sample in _samples(_asked(history, query, start, end, step_seconds, ask)):
+        _check_asked(second, start, end)
         by_second[second][place_of(sample.labels)].append(sample)
     kept = _of_one(by_second, step_seconds, check_selector(history.selector))
     return ((second, Exposition(tuple(by_second[second][kept[second]]), ())) for second in sorted(by_second))
+
+
+def _check_asked(second: int, start: float, end: float) -> None:
+    """Raises HistoryError for a time that was not asked for: what is booked there would be booked once more with the
+    piece that asks for it, or lie in the future.
+    """
+    if not start - 1 <= second <= end + 1:  # seconds are rounded
+        asked = " to ".join(f"{datetime.fromtimestamp(each, UTC):%Y-%m-%d %H:%M}" for each in (start, end))
+        raise HistoryError(
+            f"The answer has samples of other times than those that were asked for ({asked} UTC): nothing of it is "
+            "imported. Does something between here and the Prometheus answer in its place?"
+        )
 
 
 def _of_one(by_second: Mapping[int, Collection[Place]], step_seconds: int, selector: str) -> dict[int, Place]:

@@ -19,7 +19,7 @@ from dashboard.services import chunks
 from dashboard.services.backfill import advance, plan, stop, unfinished_ids
 from dashboard.services.integrity import check
 from dashboard.sources.http import ScrapeError
-from dashboard.sources.prometheus import Form, HistoryError, ask, check_selector
+from dashboard.sources.prometheus import MAX_POINTS, Form, HistoryError, ask, check_selector
 from dashboard.sources.target import Allowed, Tls
 from dashboard.tasks import backfill_due
 from tests.dashboard.past import END, NUM_STEPS, SELECTOR, START, STEP, TRUTH
@@ -231,6 +231,36 @@ def test_slow_servers_take_one_of_a_workers_threads(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(service, "advance", lambda pk, now: num_pieces.append(backfill_due()))
     assert backfill_due() == 0
     assert num_pieces == [0], "the second was not even asked for"
+
+
+def test_an_import_that_fails_costs_the_others_no_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        plan(wanted(source(name=f"away-{number}"), "http://prometheus:9090"), now=timezone.now())
+    (one,) = plan(wanted(source(kind="vllm_old"), "http://prometheus:9090"), now=timezone.now())
+    fake = Fake(prefix_cache_queries=[[START, "1"]])
+    monkeypatch.setattr(service, "advance", lambda pk, now: pk == one.pk and advance(pk, now=now, ask=fake))
+    assert backfill_due()
+
+
+def test_those_that_failed_are_tried_after_the_others() -> None:
+    (failed,) = plan(wanted(source(name="away"), "http://127.0.0.1:1"), now=timezone.now())
+    (one,) = plan(wanted(source(), "http://prometheus:9090"), now=timezone.now())
+    now = timezone.now()
+    assert not advance(failed.pk, now=now)
+    assert unfinished_ids(now + timedelta(seconds=service.CLAIM_SECONDS)) == [one.pk, failed.pk]
+
+
+@pytest.mark.parametrize("moved_by", [-3_600, MAX_POINTS * STEP, 1_000_000_000])
+def test_samples_of_times_that_nobody_asked_for_are_not_imported(moved_by: int) -> None:
+    """Of a cache, say: they would be counted where they are, and once more with the piece that asks for them."""
+    (one,) = plan(wanted(source(kind="vllm_old"), "http://prometheus:9090"), now=timezone.now())
+    begin = START + moved_by
+    elsewhere = Fake(prefix_cache_queries=[[begin, "100"], [begin + STEP, "150"]])
+    asked = {"start": str(begin), "end": str(begin + STEP)}
+    assert not advance(one.pk, now=timezone.now(), ask=lambda url, form, allowed: elsewhere(url, asked, allowed))
+    one.refresh_from_db()
+    assert "samples of other times" in one.last_error
+    assert stored(86400) == {}
 
 
 def test_one_that_is_stopped_keeps_what_it_has_and_leaves_the_rest_free() -> None:
