@@ -205,7 +205,8 @@ def test_an_import_waits_until_nothing_before_its_end_can_still_come() -> None:
 
     def ask(url: str, form: Form, allowed: Allowed) -> str:
         asked.append(form)
-        return answered("matrix", {"metric": METRIC, "values": [[START, "1"], [START + STEP, "4"]]})
+        first = float(form.get("start", form.get("time", "")))
+        return answered("matrix", {"metric": METRIC, "values": [[first, "1"]]})
 
     now = moment(START + 3 * STEP + 7)
     (one,) = plan(wanted(source(), end_at=now), now=now)
