@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from dashboard.models import Series
-from dashboard.sources.adapter import Key
+from dashboard.sources.adapter import Key, readable
 from dashboard.tenants import OTHER, shown
 
 Metric = Series.Metric
@@ -225,7 +225,7 @@ class Booking:
 
     def name_of(self, tenant: str) -> str:
         """What it is counted as, from now on: the first of them by name."""
-        name = shown(_readable(tenant))[:32]
+        name = shown(readable(tenant))[:32]
         if name not in self._tenants and len(self._tenants) >= MAX_TENANTS:
             return OTHER
         self._tenants.add(name)
@@ -236,8 +236,3 @@ class Booking:
         self._open[self._key(Metric.TENANT_COMPUTED_TOKENS, detail=tenant)] += served.computed_tokens
         for tier, tokens in served.hit_tokens.items():
             self._open[self._key(Metric.TENANT_HIT_TOKENS, str(tier), tenant)] += tokens
-
-
-def _readable(name: str) -> str:
-    """A trace's tenant is anybody's word; no column holds a NUL or half of a character."""
-    return "".join(letter if letter.isprintable() else "?" for letter in name)

@@ -195,7 +195,7 @@ def _key(adapter: Adapter, rule: Rule, labels: Mapping[str, str]) -> Key:
 
 def _detail(rule: Rule, labels: Mapping[str, str]) -> str:
     """A bucket's bound in one spelling: "1", "1.0" and "1e0" are the same."""
-    value = _clean(labels.get(rule.detail_label, ""))
+    value = readable(labels.get(rule.detail_label, ""))
     if rule.metric in HISTOGRAMS:
         with suppress(ValueError):
             return "+Inf" if math.isinf(float(value)) else f"{float(value):g}"
@@ -204,7 +204,7 @@ def _detail(rule: Rule, labels: Mapping[str, str]) -> str:
 
 
 def _whose(rule: Rule, labels: Mapping[str, str]) -> str:
-    return _clean(labels.get(rule.whose_label, ""))
+    return readable(labels.get(rule.whose_label, ""))
 
 
 def shortened(text: str, length: int) -> str:
@@ -214,12 +214,13 @@ def shortened(text: str, length: int) -> str:
     return f"{text[: length - 13]}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
-def _clean(value: str) -> str:
-    return value.replace("\x00", "")  # PostgreSQL's text has no place for it
+def readable(name: str) -> str:
+    """A name that can be typed and asked for: addresses and columns take no NUL, half a character or line's end."""
+    return name if name.isprintable() else "".join(letter if letter.isprintable() else "?" for letter in name)
 
 
 def _first(labels: Mapping[str, str], names: tuple[str, ...]) -> str:
-    return _clean(next((labels[name] for name in names if name in labels), ""))
+    return readable(next((labels[name] for name in names if name in labels), ""))
 
 
 def _once(samples: Iterable[Sample], names: Mapping[str, object], problems: list[str]) -> Iterable[Sample]:

@@ -244,6 +244,12 @@ def test_a_broken_histogram_bucket_spoils_its_histogram_and_no_other() -> None:
 _BUCKETS = [("0", "0.5", 1), ("0", "1.0", 3), ("0", "+Inf", 6), ("1", "5e-1", 5)]
 
 
+@pytest.mark.parametrize("odd", ["\x00", "\t", "\u202e", "\u2028", "\x7f"])
+def test_names_are_such_as_pages_can_be_asked_for(odd: str) -> None:
+    told = read(VLLM.replace('engine="0"', f'engine="a{odd}b"').replace('"m"', f'"m{odd}"'), "vllm")
+    assert {(key.engine, key.model_name) for key in told.counters} == {("a?b", "m?")}
+
+
 def test_a_label_that_never_repeats_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dashboard.sources.adapter.MAX_SERIES", 10)
     text = "".join(f'sglang:prompt_tokens_total{{model_name="m{index}"}} 1\n' for index in range(11))
