@@ -73,10 +73,15 @@ def unpack(packed: bytes | memoryview) -> Buckets:
     return Buckets(_column(raw[:edge], kinds[0]), _column(raw[edge:], kinds[1]))
 
 
-def unpacked_sums(packed: bytes | memoryview, first: int, end: int) -> tuple[int, int]:
-    """Σ value and Σ number of samples of a few buckets, in half the time of all. Raises ChunkError."""
+def unpacked_sums(packed: bytes | memoryview, first: int, end: int) -> tuple[int, int, int]:
+    """Σ value and Σ number of samples of a few buckets, and where the newest is that has any (-1: none has).
+
+    In half the time of unpacking all. Raises ChunkError.
+    """
     raw, edge, _ = _inflated(packed)
-    return _sum(raw, first, end, 0, edge), _sum(raw, first, end, edge, len(raw))
+    planes = (raw[begins : begins + NUM_BUCKETS] for begins in range(edge, len(raw), NUM_BUCKETS))
+    newest = max(len(plane.rstrip(b"\0")) for plane in planes) - 1
+    return _sum(raw, first, end, 0, edge), _sum(raw, first, end, edge, len(raw)), newest
 
 
 def _sum(raw: bytes, first: int, end: int, begins: int, ends: int) -> int:

@@ -4,8 +4,7 @@ Engines' means add up, but a mean over six hours does not follow from those over
 them counts with what it held then, not with a third of it. So totals of gauges are kept in steps, not in resolutions,
 in chunks that cover what those of the resolution do: both expire together.
 
-None in steps below a minute: a head has as many rows as they have readings, so that nothing would be saved. None in
-weeks, whose edges are not those of chunks.
+None in weeks, whose edges are not those of chunks.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,6 +13,7 @@ from dashboard.chunks import NUM_BUCKETS, Buckets
 
 _DAY = 86_400
 STEPS: Mapping[int, tuple[int, ...]] = {
+    10: (10, 20, 30),
     60: (60, 120, 300, 600, 900, 1_800),
     3_600: (3_600, 7_200, 10_800, 21_600, 43_200),
     _DAY: (_DAY, 2 * _DAY, 30 * _DAY, 60 * _DAY),
@@ -24,8 +24,11 @@ Change = tuple[int, int, int, int]  # step, its index in the chunk of that step,
 
 
 def mean(value: int, num_samples: int) -> int:
-    """To the whole. Nothing where there are no readings."""
-    return round(value / num_samples) if num_samples else 0
+    """To the whole, halves to the even one, in integers: the database does the same. Nothing without readings."""
+    if not num_samples:
+        return 0
+    whole, rest = divmod(value, num_samples)
+    return whole + (2 * rest > num_samples or (2 * rest == num_samples and whole % 2))
 
 
 def changes(resolution: int, before: Buckets, after: Buckets, buckets: Iterable[int]) -> Iterator[Change]:

@@ -1,7 +1,7 @@
 """Every bucket of a store, whether it lies in the head or in a chunk: read by itself, not through the selectors."""
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from dashboard.chunks import unpack
@@ -45,11 +45,10 @@ def _rows(
     execute: Execute, chunks: str, head: str, names: dict[int, tuple[Any, ...]], told: Mapping[str, Any]
 ) -> list[Row]:
     """Only what is asked for is unpacked: of all that a replay stores that would take seconds."""
-    resolutions = [each for each in Resolution.values if each == told.get("resolution", each)]
     columns = {name: value for name, value in told.items() if name not in ("resolution", "start_at")}
     wanted = {pk: each for pk, each in names.items() if _has(Row._make((*each, 0, 0, 0, 0)), columns)}
     found: dict[Place, list[int]] = defaultdict(lambda: [0, 0])
-    for place, value, num_samples in _buckets(execute, chunks, head, wanted, resolutions):
+    for place, value, num_samples in _buckets(execute, chunks, head, wanted, told.get("resolution")):
         found[place][0] += value
         found[place][1] += num_samples
     rows = [Row._make((*wanted[place[0]], *place[1:], *sums)) for place, sums in found.items() if sums[1]]
@@ -70,13 +69,13 @@ def _execute(sql: str) -> list[tuple[Any, ...]]:
 
 
 def _buckets(
-    execute: Execute, chunks: str, head: str, wanted: Container[int], resolutions: Sequence[int]
+    execute: Execute, chunks: str, head: str, wanted: Container[int], asked: int | None
 ) -> Iterator[tuple[Place, int, int]]:
-    """Those in which there is anything."""
+    """Those in which there is anything. Totals of gauges have chunks of other steps, too."""
     for series_id, resolution, start_at, packed in execute(
         f"SELECT series_id, resolution, start_at, packed FROM {chunks}"
     ):
-        if series_id in wanted and resolution in resolutions:
+        if series_id in wanted and asked in (None, resolution):
             chunk = unpack(packed)
             for number, (value, num_samples) in enumerate(zip(chunk.values, chunk.num_samples, strict=True)):
                 if value or num_samples:
@@ -85,7 +84,7 @@ def _buckets(
         f"SELECT series_id, start_at, value, num_samples FROM {head}"
     ):
         if series_id in wanted:
-            for resolution in resolutions:
+            for resolution in (each for each in Resolution.values if asked in (None, each)):
                 yield (series_id, resolution, start_at - start_at % resolution), value, num_samples
 
 

@@ -40,7 +40,7 @@ def fill(apps: Any, schema_editor: Any) -> None:
 def _chunks_of_total(stored: Any, ids: list[int]) -> dict[tuple[int, int], Buckets]:
     found: dict[tuple[int, int], Buckets] = defaultdict(Buckets.empty)
     for series_id in ids:
-        of_series = stored.filter(series=series_id, resolution__gt=10)
+        of_series = stored.filter(series=series_id)
         for resolution, start_at, packed in of_series.values_list("resolution", "start_at", "packed"):
             try:
                 chunk = unpack(packed)

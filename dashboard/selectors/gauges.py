@@ -1,8 +1,9 @@
 """What gauges said on average, added up over engines. Knows no metric.
 
 Each one's mean over each step, to the whole, then the sum of those that have a name together: what two engines hold is
-together. Where no engine is chosen, totals tell what is packed; only the steps that the head reaches into, most often
-the newest one, are read engine by engine: three thousand gauges of 500 engines take a tenth of reading all of them.
+together. Where no engine is chosen, totals tell what is packed, and the database adds up the head. One by one are read
+only steps that have both, of most gauges one, where the last packing ended: three thousand gauges of 500 engines take a
+tenth of reading all of them. A gauge that has packed readings after that step, an import up to now, has all read.
 """
 
 from collections import defaultdict
@@ -50,16 +51,24 @@ def _of_series(names: Mapping[int, Names], period: Period) -> Sums:
 
 def _of_totals(names: Mapping[int, Names], period: Period) -> Sums:
     found: Sums = defaultdict(dict)
-    for total_id, series_id, start_at, packed, value, num_samples in _rows(names, period):
-        of_name = found[names[total_id]]
+    for total_id, series_id, at, packed, value, num_samples, is_later_packed in _rows(names, period):
         if series_id:
-            sums = [(start_at, _more(series_id, start_at, period.step_seconds, packed, int(value), int(num_samples)))]
+            more, is_newest = _more(series_id, at, period.step_seconds, packed, int(value), int(num_samples))
+            if is_later_packed or not is_newest:
+                return _of_series(_names_of_series(names), period)
+            sums = [(at, more)]
         else:
-            sums = _packed(total_id, start_at, packed or b"", period)
-        for at, more in sums:
-            slot = (at - period.start) // period.step_seconds
+            sums = [(at, int(value))] if packed is None else _packed(total_id, at, packed, period)
+        of_name = found[names[total_id]]
+        for start_at, more in sums:
+            slot = (start_at - period.start) // period.step_seconds
             of_name[slot] = of_name.get(slot, 0) + more
     return found
+
+
+def _names_of_series(names: Mapping[int, Names]) -> dict[int, Names]:
+    series = Series.objects.filter(total__in=list(names)).values_list("pk", "total")
+    return {pk: names[total_id] for pk, total_id in series if total_id is not None}
 
 
 def _packed(total_id: int, chunk_start: int, packed: bytes, period: Period) -> list[tuple[int, int]]:
@@ -71,24 +80,30 @@ def _packed(total_id: int, chunk_start: int, packed: bytes, period: Period) -> l
     return [(at, chunk.values[slot]) for at in steps if chunk.num_samples[slot := (at - chunk_start) // step]]
 
 
-def _more(series_id: int, at: int, step: int, packed: bytes | None, value: int, num_samples: int) -> int:
-    """By how much a gauge's mean over a step is more with what the head has of it than without, which totals know."""
+def _more(series_id: int, at: int, step: int, packed: bytes | None, value: int, num_samples: int) -> tuple[int, bool]:
+    """By how much a gauge's mean over a step is more with what the head has of it than without, which totals know; and
+    whether no later step of its chunk has anything.
+    """
+    if packed is None:
+        return mean(value, num_samples), True
     resolution = RESOLUTION_OF[step]
     offset = at % span_seconds(resolution)
-    settled = (0, 0)
-    if packed is not None:
-        first = offset // resolution
-        try:
-            settled = unpacked_sums(packed, first, first + step // resolution)
-        except ChunkError as error:
-            raise unreadable(Series, series_id, resolution, at - offset, error) from None
-    return mean(settled[0] + value, settled[1] + num_samples) - mean(*settled)
+    first, end = offset // resolution, (offset + step) // resolution
+    try:
+        settled, num_settled, newest = unpacked_sums(packed, first, end)
+    except ChunkError as error:
+        raise unreadable(Series, series_id, resolution, at - offset, error) from None
+    return mean(settled + value, num_settled + num_samples) - mean(settled, num_settled), newest < end
 
 
-def _rows(total_ids: Collection[int], period: Period) -> list[tuple[int, int, int, bytes | None, int, int]]:
-    """Of totals their chunks (no series' id); of series what the head has in a step, with the chunk that has the rest.
+Row = tuple[int, int, int, bytes | None, int, int, int]
 
-    In one statement, that all is of one moment.
+
+def _rows(total_ids: Collection[int], period: Period) -> list[Row]:
+    """Of totals their chunks, and what all engines' heads come to in each step but the first that each has any in.
+
+    Of that one each series' sums, the chunk that has the rest, and whether there are later ones. In one statement, that
+    all is of one moment.
     """
     if not total_ids:
         return []
@@ -99,33 +114,47 @@ def _rows(total_ids: Collection[int], period: Period) -> list[tuple[int, int, in
     fresh = _FRESH["postgresql" if connection.vendor == "postgresql" else "sqlite"]
     with connection.cursor() as cursor:
         cursor.execute(_SQL.format(fresh=fresh.format(**asked), **asked))
-        found: list[tuple[int, int, int, bytes | None, int, int]] = cursor.fetchall()
+        found: list[Row] = cursor.fetchall()
     return found
 
 
 # PostgreSQL cannot know in how few steps the rows of the head lie; left to itself it reads all of the head, and all
 # chunks of a resolution, to join them: so it is told to look into both series by series.
 _SQL = """
-SELECT series_id, 0, start_at, packed, 0, 0 FROM dashboard_totalchunk
+WITH fresh AS MATERIALIZED ({fresh})
+SELECT series_id, 0, start_at, packed, 0, 0, 0 FROM dashboard_totalchunk
 WHERE series_id IN ({ids}) AND resolution = {step} AND start_at > {start} - {span} AND start_at < {end}
+UNION ALL
+SELECT total_id, 0, at, NULL, SUM(value / num_samples + CASE
+    WHEN 2 * (value % num_samples) > num_samples THEN 1
+    WHEN 2 * (value % num_samples) = num_samples AND value / num_samples % 2 = 1 THEN 1
+    ELSE 0 END
+), 0, 0
+FROM fresh WHERE at > first GROUP BY 1, 3
 UNION ALL
 SELECT total_id, series_id, at, (
     SELECT packed FROM dashboard_chunk AS chunk WHERE chunk.series_id = fresh.series_id
     AND chunk.resolution = {resolution} AND chunk.start_at = fresh.at - fresh.at % {span}
-), value, num_samples
-FROM ({fresh}) AS fresh
+), value, num_samples, CASE WHEN EXISTS (
+    SELECT 1 FROM dashboard_chunk AS chunk WHERE chunk.series_id = fresh.series_id
+    AND chunk.resolution = {resolution} AND chunk.start_at > fresh.at AND chunk.start_at < {end}
+) THEN 1 ELSE 0 END
+FROM fresh WHERE at = first
 """
 _FRESH = {
     "postgresql": """
     SELECT series.total_id, series.id AS series_id, head.* FROM dashboard_series AS series CROSS JOIN LATERAL (
-        SELECT start_at - start_at % {step} AS at, SUM(value) AS value, SUM(num_samples) AS num_samples
+        SELECT start_at - start_at % {step} AS at, MIN(start_at - start_at % {step}) OVER () AS first,
+            CAST(SUM(value) AS bigint) AS value, CAST(SUM(num_samples) AS bigint) AS num_samples
         FROM dashboard_head WHERE series_id = series.id AND start_at >= {start} AND start_at < {end} GROUP BY 1
     ) AS head WHERE series.total_id IN ({ids})
     """,
     "sqlite": """
-    SELECT series.total_id, series.id AS series_id, start_at - start_at % {step} AS at,
-        SUM(value) AS value, SUM(num_samples) AS num_samples
-    FROM dashboard_series AS series JOIN dashboard_head AS head ON head.series_id = series.id
-    WHERE series.total_id IN ({ids}) AND start_at >= {start} AND start_at < {end} GROUP BY 1, 2, 3
+    SELECT total_id, series_id, at, MIN(at) OVER (PARTITION BY series_id) AS first, value, num_samples FROM (
+        SELECT series.total_id, series.id AS series_id, start_at - start_at % {step} AS at,
+            SUM(value) AS value, SUM(num_samples) AS num_samples
+        FROM dashboard_series AS series JOIN dashboard_head AS head ON head.series_id = series.id
+        WHERE series.total_id IN ({ids}) AND start_at >= {start} AND start_at < {end} GROUP BY 1, 2, 3
+    )
     """,
 }

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 
 import pytest
 from django.core.management import call_command
@@ -12,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dashboard.chunks import NUM_BUCKETS, Buckets, pack, span_seconds
-from dashboard.gauge_steps import RESOLUTION_OF, STEPS
+from dashboard.gauge_steps import RESOLUTION_OF, STEPS, mean
 from dashboard.models import Chunk, Resolution, Retention, Series, Source, TotalChunk
+from dashboard.selectors import gauges
 from dashboard.selectors import period as periods
 from dashboard.selectors.gauges import gauges_of, means
 from dashboard.selectors.period import Period
@@ -103,8 +105,8 @@ def naive(stored: list[Row], period: Period, model_name: str | None = None) -> S
 
 
 def told(period: Period, model_name: str | None = None) -> Steps:
-    gauges = gauges_of(("resident_tokens", "capacity_tokens"), period, engine=None, model_name=model_name)
-    found = means(gauges, period, "metric", "cache_tier")
+    metrics = ("resident_tokens", "capacity_tokens")
+    found = means(gauges_of(metrics, period, engine=None, model_name=model_name), period, "metric", "cache_tier")
     return {key: of_key for key, of_key in found.items() if of_key}
 
 
@@ -113,8 +115,8 @@ def around(step: int, first: int = -400, end: int = 400) -> Period:
     return Period(start + max(first, -(start // step)) * step, start + end * step, step)
 
 
-def test_every_step_of_a_chart_of_a_minute_and_more_has_totals_but_weeks() -> None:
-    assert set(RESOLUTION_OF) == {step for step in periods._STEPS if step >= 60 and step != 7 * DAY}
+def test_every_step_of_a_chart_but_weeks_has_totals() -> None:
+    assert set(RESOLUTION_OF) == {step for step in periods._STEPS if step != 7 * DAY}
     for resolution, steps in STEPS.items():
         for step in steps:
             assert Period(0, step, step).resolution == resolution
@@ -130,10 +132,10 @@ def test_totals_are_the_sums_of_engines_means_in_every_step_whatever_was_done(
     for what, amounts in done:
         fleet.do(what, amounts)
         stored = fleet.stored()
-        for step in (60, 21_600):
+        for step in (20, 60, 21_600):
             assert told(around(step)) == naive(stored, around(step))
     stored = fleet.stored()
-    for step in (20, *RESOLUTION_OF, 7 * DAY):
+    for step in (*RESOLUTION_OF, 40, 7 * DAY):
         assert told(around(step)) == naive(stored, around(step))
         assert told(around(step, -1, 2), "m") == naive(stored, around(step, -1, 2), "m")
     check(now=moment(START))
@@ -147,6 +149,32 @@ def test_a_late_reading_changes_the_step_it_belongs_to_and_no_other() -> None:
     period = around(600, 0, 7)
     late = round((60 * 100 + 1_000) / 61) + 100
     assert told(period)["resident_tokens", "gpu"] == {**dict.fromkeys(range(6), 200), 3: late, 6: 300}
+
+
+@pytest.mark.parametrize(
+    ("imported", "has_all_read"), [((-3_000, 590), False), ((-3_000, 601), True), ((-3_000, 3_600), True)]
+)
+def test_all_is_read_only_where_something_is_packed_after_what_the_head_begins_with(
+    imported: tuple[int, ...], has_all_read: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fleet = Fleet()
+    fleet.do("chunks", [(0, 0, "m", after, 10) for after in imported])
+    fleet.do("head", [(number, 0, "m", after, 100 + after) for number in (0, 1) for after in range(0, 1_200, 7)])
+    looks: list[int] = []
+    own = gauges._of_series
+
+    def of_series(names: dict[int, tuple[str, ...]], period: Period) -> Steps:
+        looks.append(len(names))
+        return own(names, period)
+
+    monkeypatch.setattr(gauges, "_of_series", of_series)
+    assert told(around(600)) == naive(fleet.stored(), around(600))
+    assert looks == ([2] if has_all_read else [])
+
+
+@given(st.integers(0, 2**60), st.integers(1, 9_000))
+def test_a_mean_is_the_nearest_whole_number_and_of_two_the_even_one(value: int, num_samples: int) -> None:
+    assert mean(value, num_samples) == round(Fraction(value, num_samples))
 
 
 def test_many_that_add_pack_import_and_remove_at_once_leave_the_totals_right() -> None:

@@ -244,10 +244,11 @@ def test_buckets_that_are_not_kept_any_more_are_refused_with_what_is(program: Pr
 def test_gauges_that_are_summed_are_bounded_by_what_has_to_be_read(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(series_values, "MAX_READ", 50)
-    said = program.refusal("series?metric=resident_tokens&by=&range=15m")
+    monkeypatch.setattr(series_values, "MAX_READ", 10)
+    said = program.refusal("series?metric=resident_tokens&by=&range=15m&step=40")
     assert said.startswith("A mean is of each engine first: ")
-    assert program.json("series?metric=resident_tokens&by=&range=5m&step=60")["series"]
+    assert program.json("series?metric=resident_tokens&by=&range=5m&step=150")["series"]
+    assert program.json("series?metric=resident_tokens&by=&range=15m")["series"], "charts' steps have totals"
 
 
 def test_more_values_than_one_answer_holds_are_refused(program: Program, now: float) -> None:
