@@ -1,9 +1,10 @@
 #!/usr/bin/env python
-"""Django's command line. A variable with a wrong value is one sentence, as it is for the launcher."""
+"""Django's command line. A variable with a wrong value or a database that cannot be used is one sentence."""
 
 import os
 import sys
 
+from django.db import DatabaseError
 from environs import EnvError
 
 from scripts.environment import sentence
@@ -16,3 +17,10 @@ if __name__ == "__main__":
         execute_from_command_line(sys.argv)
     except EnvError as error:
         sys.exit(sentence(error))
+    except DatabaseError as error:
+        from dashboard.database_words import why_not
+
+        told = "" if "--traceback" in sys.argv else why_not(error)
+        if not told:
+            raise
+        sys.exit(told)

@@ -8,6 +8,7 @@ from dashboard.health import healthz
 from dashboard.metrics import metrics
 
 handler400 = "dashboard.bad_request.refused"
+handler500 = "dashboard.server_error.failed"
 admin.autodiscover()
 urlpatterns = [
     path("admin/", admin.site.urls),

@@ -9,7 +9,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from dashboard.api.auth import authenticate
 from dashboard.api.body import BodyParser
-from dashboard.api.errors import ApiError, from_validation
+from dashboard.api.errors import ApiError, from_validation, unexpected
 from dashboard.api.views import router
 
 logger = logging.getLogger(__name__)
@@ -59,4 +59,4 @@ def on_too_big(request: HttpRequest, error: RequestDataTooBig) -> HttpResponse:
 @api.exception_handler(Exception)
 def on_unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
     logger.error("unexpected error in %s", request.path, exc_info=error)
-    return ApiError(500, "Something went wrong on this server; its log says what.", code="internal_error").response()
+    return unexpected(error).response()

@@ -5,6 +5,8 @@ from typing import Any
 
 from django.http import JsonResponse
 
+from dashboard.database_words import why_not
+
 _TYPES = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -47,6 +49,13 @@ class ApiError(Exception):
         if self.status == 401:
             response["WWW-Authenticate"] = "Bearer"
         return response
+
+
+def unexpected(error: BaseException | None) -> ApiError:
+    """For what nobody caught."""
+    if told := why_not(error):
+        return ApiError(503, told, code="database_unavailable", retry_after_seconds=10)
+    return ApiError(500, "Something went wrong on this server; its log says what.", code="internal_error")
 
 
 def unknown_host() -> ApiError:

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
-from dashboard.api.errors import ApiError
+from dashboard.api.errors import ApiError, unexpected
 from dashboard.chunks import ChunkError
 from dashboard.read_api.auth import TokenOrSession
 from dashboard.read_api.views import router
@@ -62,4 +62,4 @@ def on_unreadable(request: HttpRequest, error: ChunkError) -> HttpResponse:
 @api.exception_handler(Exception)
 def on_unexpected(request: HttpRequest, error: Exception) -> HttpResponse:
     logger.error("unexpected error in %s", request.path, exc_info=error)
-    return ApiError(500, "Something went wrong on this server; its log says what.", code="internal_error").response()
+    return unexpected(error).response()

@@ -49,7 +49,7 @@ def _told(source: Source, now: datetime) -> str:
     if state is SourceState.FAILING:
         return f"{_reason(source)} {_capital(read)}."
     if state is SourceState.STALE:
-        return f"{_capital(read)}, not tried since: is the worker running?"
+        return f"{_capital(read)}, not tried since: is the worker running, and is there room on the database's disk?"
     if state is SourceState.NEW:
         return "Not tried yet: the worker reads it within seconds."
     if source.removed_at is not None:

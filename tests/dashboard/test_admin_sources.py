@@ -89,7 +89,13 @@ REFUSED = "gpu-7 answered 403; expected 200 and a metrics text."
         (None, 3, {"last_error": REFUSED}, "failing", f"{REFUSED} Never read well."),
         (None, 3, {"last_error": "'hello'"}, "failing", "'hello'. Never read well."),
         (None, 3, {}, "failing", "It cannot be read. Never read well."),
-        (7200, 7200, {}, "stale", "Last read 2 hours ago, not tried since: is the worker running?"),
+        (
+            7200,
+            7200,
+            {},
+            "stale",
+            "Last read 2 hours ago, not tried since: is the worker running, and is there room on the database's disk?",
+        ),
         (1, 1, {"is_enabled": False}, "off", "Switched off; last read 1 second ago."),
         (None, None, {"is_enabled": False}, "off", "Switched off; never read well."),
     ],
@@ -116,7 +122,8 @@ def test_list_and_page_show_a_source_in_words_with_no_raw_times_and_no_none(admi
     never = Source.objects.create(name="new", url="http://gpu-8/metrics")
     page = admin.get(LIST).content.decode()
     assert all(
-        word in page for word in ("stale", "12.3 ms", ">4,200<", "is the worker running?", "2026-01-02 15:04:05")
+        word in page
+        for word in ("stale", "12.3 ms", ">4,200<", "is the worker running, and is there room", "2026-01-02 15:04:05")
     )
     for source in (read, never):
         page = admin.get(f"{LIST}{source.pk}/change/").content.decode()
