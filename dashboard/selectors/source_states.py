@@ -53,7 +53,7 @@ def _told(source: Source, now: datetime) -> str:
     if state is SourceState.NEW:
         return "Not tried yet: the worker reads it within seconds."
     if source.removed_at is not None:
-        return "It is being removed, with its numbers."
+        return f"It is being removed, with its numbers. {source.last_error}".strip()
     if state is SourceState.OFF:
         return f"Switched off; {read}."
     if state is SourceState.GONE and source.gone_at is not None:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -43,8 +44,9 @@ def watched(now: datetime) -> Watched:
 def _counters(source_ids: list[int]) -> Iterable[Counter]:
     told: dict[int, list[int]] = defaultdict(list)
     for packed in EngineRun.objects.filter(source__in=source_ids).values_list("counters", flat=True):
-        for series_id, value in counters.unpack(packed).items():
-            told[series_id].append(value)
+        with suppress(counters.CountersError):  # the recorder says so where the source is listed
+            for series_id, value in counters.unpack(packed).items():
+                told[series_id].append(value)
     series = Series.objects.filter(source__in=source_ids, metric__in=_TOLD).order_by("pk")
     columns = ("pk", "engine", "model_name", "metric", "cache_tier")
     for pk, engine, model_name, metric, tier in series.values_list(*columns):

@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import F, QuerySet
 
+from dashboard.chunks import ChunkError
 from dashboard.models import Backfill, Source
 from dashboard.models_sources import ACCESS_FIELDS
 from dashboard.selectors.kept import oldest_starts, retention
@@ -172,12 +173,16 @@ def advance(backfill_id: int, *, now: datetime, ask: Ask = ask) -> bool:
     ids = _series_ids(backfill.source, amounts)
     oldest = oldest_starts(retention(), now.timestamp())
     sums = chunks.sums_of([Amount(ids[key], at, value) for key, at, value in amounts], oldest)
-    with transaction.atomic():
-        told = {"cursor_at": until, "state": _as_json(states), "num_samples": F("num_samples") + num_samples}
-        if not _mine(backfill).update(claimed_until=_LONG_AGO, last_error="", **told):
-            return False
-        chunks.add(sums)
-    return True
+    told = {"cursor_at": until, "state": _as_json(states), "num_samples": F("num_samples") + num_samples}
+    try:
+        with transaction.atomic():
+            is_mine = _mine(backfill).update(claimed_until=_LONG_AGO, last_error="", **told)
+            if is_mine:
+                chunks.add(sums)
+    except ChunkError as error:
+        _mine(backfill).update(last_error=str(error)[:_ERROR_LENGTH])
+        return False
+    return bool(is_mine)
 
 
 def _claim(backfill_id: int, now: datetime) -> Backfill | None:

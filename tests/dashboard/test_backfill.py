@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from django.test import Client
 from django.utils import timezone
 
-from dashboard.models import Backfill, Series, Source
+from dashboard.models import Backfill, Chunk, Series, Source
 from dashboard.services import backfill as service
 from dashboard.services import chunks
 from dashboard.services.backfill import advance, plan, stop, unfinished_ids
@@ -211,6 +211,21 @@ def test_a_server_that_is_away_is_told(client: Client) -> None:
     assert not advance(one.pk, now=timezone.now())
     one.refresh_from_db()
     assert "could not be read" in one.last_error
+
+
+def test_a_stored_row_that_cannot_be_read_is_told_and_the_import_goes_on_without_it() -> None:
+    (one,) = plan(wanted(source(kind="vllm_old"), "http://prometheus:9090"), now=timezone.now())
+    now = timezone.now()
+    counted = Fake(prefix_cache_queries=[[START, "1"], [START + 60, "5"]])
+    assert advance(one.pk, now=now, ask=counted)
+    Chunk.objects.filter(resolution=60).update(packed=b"torn")
+    Backfill.objects.filter(pk=one.pk).update(cursor_at=at(START), state=[], claimed_until=now)
+    assert not advance(one.pk, now=now, ask=counted)
+    one.refresh_from_db()
+    assert one.last_error.startswith("A row of dashboard_chunk cannot be read")
+    Chunk.objects.filter(resolution=60).delete()
+    assert advance(one.pk, now=now + timedelta(seconds=service.CLAIM_SECONDS), ask=counted)
+    assert stored(60)["prompt_tokens", ""] == 4
 
 
 def test_two_workers_do_not_import_the_same_piece() -> None:

@@ -1,6 +1,7 @@
 """A row that is damaged, or left behind, is an outcome of what it belongs to, told with its place; the rest goes on."""
 
 import pytest
+from django.utils import timezone
 
 from dashboard import valkey
 from dashboard.chunks import Buckets
@@ -9,10 +10,12 @@ from dashboard.counters import CountersError, unpack
 from dashboard.models import Alert, AlertRule, Chunk, EngineRun, Resolution, Source, TotalChunk
 from dashboard.selectors import runs
 from dashboard.selectors.alert_conditions import findings
+from dashboard.selectors.source_states import describe
 from dashboard.services import chunks
 from dashboard.services.alerts import ensure_rules, evaluate
 from dashboard.services.integrity import check
 from dashboard.services.recording import record_many
+from dashboard.services.removal import go_on, remove_sources
 from dashboard.sources.target import Target
 from tests.dashboard.amounts import AmountStore
 from tests.dashboard.seeded import Metric, SeededEngine
@@ -117,3 +120,19 @@ def test_the_store_is_verified_with_one_look_at_every_chunk(monkeypatch: pytest.
     monkeypatch.setattr(runs, "unpack", unpacked)
     check(now=moment(NOW + 86_400))
     assert len(looks) == Chunk.objects.count() + TotalChunk.objects.count()
+
+
+def test_a_source_that_cannot_be_taken_from_the_totals_stays_and_says_why_and_others_go() -> None:
+    _slow_engines()
+    chunk = Chunk.objects.filter(series__engine="b", series__metric="hit_tokens", resolution=Resolution.HOUR)
+    chunk.update(packed=b"torn")
+    wanted = Source.objects.filter(name__in=["a", "b", "c"])
+    remove_sources(wanted, clock=timezone.now, seconds=60)
+    (left,) = wanted.all()
+    assert Source.objects.count() == 3
+    assert list(left.series.values_list("metric", flat=True)) == ["hit_tokens"], "all else is gone"
+    told = describe(left, timezone.now())
+    assert told.startswith("It is being removed, with its numbers. A row of dashboard_chunk cannot be read")
+    chunk.delete()
+    assert go_on(clock=timezone.now, seconds=60) == 1
+    assert not wanted.all().exists()

@@ -10,7 +10,7 @@ from django.utils import timezone
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from dashboard import valkey as names
-from dashboard.models import Source
+from dashboard.models import EngineRun, Source
 from dashboard.services.recording import record
 
 pytestmark = [pytest.mark.usefixtures("valkey"), pytest.mark.django_db]
@@ -85,3 +85,10 @@ def test_nothing_of_it_is_there_unless_it_is_asked_for() -> None:
     watched("east", VLLM)
     assert told("tierscope_prompt_tokens_total") == {}
     assert told("tierscope_source_up") == {}
+
+
+def test_counters_that_are_damaged_leave_only_their_engine_out(reexport: None) -> None:
+    east = watched("east", VLLM)
+    watched("west", SGLANG)
+    EngineRun.objects.filter(source=east).update(counters=b"torn")
+    assert told("tierscope_prompt_tokens_total") == {("west",): 50}
