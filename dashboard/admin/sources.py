@@ -24,6 +24,7 @@ from dashboard.selectors.source_places import read_twice
 from dashboard.selectors.source_states import describe, state_of
 from dashboard.selectors.tier_states import UNKNOWN
 from dashboard.services.removal import remove_sources
+from dashboard.services.source_names import rename
 from dashboard.services.source_trial import Trial, try_source
 from dashboard.services.sources import start_over
 from dashboard.sources.adapter import HIT_TIERS
@@ -98,6 +99,8 @@ class SourceAdmin(admin.ModelAdmin[Source]):
         super().save_model(request, obj, form, change)
         if change and {"url", "selector", "kind", "mapping"} & set(form.changed_data):
             start_over(obj)
+        if change and "name" in form.changed_data:
+            rename(obj, obj.name, before=form.initial["name"])
         if told := read_twice(obj):
             self.message_user(request, told, messages.WARNING)
 

@@ -31,11 +31,24 @@ def give_way(engine: str) -> None:
         source = Source.objects.filter(name=engine).exclude(kind=Source.Kind.EMBEDDED).first()
         if source is None:
             return
-        name = _free_name(f"{engine}-watched")
+        rename(source, _free_name(f"{engine}-watched"))
+
+
+def rename(source: Source, name: str, *, before: str = "") -> None:
+    """Its engines are called by the new name, with their series and runs: else their past would stay behind, be added
+    to a later source of the old name, and what they counted meanwhile be lost. Ends the claim of who reads it.
+
+    An engine of that name that it had before stays as it is: it once had the new name already.
+    """
+    before = before or source.name
+    with transaction.atomic():
         for model in (Series, EngineRun):
             rows = model._default_manager.filter(source=source)
-            for old in set(rows.values_list("engine", flat=True)):
-                rows.filter(engine=old).update(engine=engine_name(name, old.removeprefix(engine).removeprefix("/")))
+            there = set(rows.values_list("engine", flat=True))
+            for old in there:
+                new = engine_name(name, old.removeprefix(before).removeprefix("/"))
+                if old.split("/")[0] == before and new not in there:
+                    rows.filter(engine=old).update(engine=new)
         Source.objects.filter(pk=source.pk).update(name=name, due_at=timezone.now())
 
 

@@ -63,6 +63,48 @@ def test_a_source_gives_way_to_an_engine_that_comes_and_goes_on_counting() -> No
     assert (_prompt_tokens("east-watched"), _prompt_tokens("east-watched/1")) == (30, 30)
 
 
+def _renamed(client: Client, source: Source, name: str) -> None:
+    client.force_login(User.objects.get_or_create(username="ada", is_staff=True, is_superuser=True)[0])
+    form = {"name": name, "kind": source.kind, "url": source.url, "interval_seconds": "10", "is_enabled": "on"}
+    answer = client.post(f"/admin/dashboard/source/{source.pk}/change/", form)
+    assert answer.status_code == 302, answer.content.decode()
+
+
+def test_a_source_that_an_admin_renames_takes_its_past_along_and_goes_on_counting(client: Client) -> None:
+    source = Source.objects.create(name="gpu-7", kind="vllm", url="http://gpu-7/metrics")
+    labels = ['model_name="m",engine="0"', 'model_name="m",engine="gpu-7/1"']
+    _read(source, _text(100, *labels))
+    _read(source, _text(110, *labels), after_seconds=10)
+    _renamed(client, source, "gpu-9")
+    _read(source, _text(130, *labels), after_seconds=20)
+    assert set(Series.objects.values_list("engine", flat=True)) == {"gpu-9/0", "gpu-9/gpu-7/1"}
+    assert (_prompt_tokens("gpu-9/0"), _prompt_tokens("gpu-9/gpu-7/1")) == (30, 30)
+
+
+def test_a_name_that_a_source_had_before_is_free_for_another(client: Client) -> None:
+    source = Source.objects.create(name="gpu-7", kind="vllm", url="http://gpu-7/metrics")
+    for value, seconds in ((100, 0), (110, 10)):
+        _read(source, _text(value), after_seconds=seconds)
+    _renamed(client, source, "gpu-7-old")
+    other = Source.objects.create(name="gpu-7", kind="vllm", url="http://gpu-8/metrics")
+    for value, seconds in ((5, 20), (8, 30)):
+        _read(other, _text(value), after_seconds=seconds)
+    assert (_prompt_tokens("gpu-7"), _prompt_tokens("gpu-7-old")) == (3, 10)
+
+
+def test_engines_that_had_the_new_name_already_stay_as_they_are(client: Client) -> None:
+    """Of before sources took their past along."""
+    source = Source.objects.create(name="gpu-7", kind="vllm", url="http://gpu-7/metrics")
+    _read(source, _text(100))
+    before = {series.pk for series in Series.objects.all()}
+    Source.objects.update(name="gpu-9")
+    source.refresh_from_db()
+    _read(source, _text(100), after_seconds=10)
+    _renamed(client, source, "gpu-7")
+    assert {series.pk for series in Series.objects.filter(engine="gpu-7")} == before
+    assert Series.objects.filter(engine="gpu-9").exists()
+
+
 def test_what_is_read_while_a_source_is_renamed_is_not_booked_under_the_old_name() -> None:
     source = Source.objects.create(name="east", kind="vllm", url="http://gpu-7/metrics", due_at=timezone.now())
 
