@@ -8,13 +8,13 @@ from django.forms.models import BaseInlineFormSet
 from django.utils import timezone
 
 from dashboard.models import Backfill, CacheTier, Discovery, Mapping, MappingRow, Source
-from dashboard.models_sources import CHOSEN_KINDS
+from dashboard.models_sources import CHOSEN_KINDS, NAME_WORDS
 from dashboard.services.backfill import check
 from dashboard.services.source_names import check_name
 from dashboard.services.sources import check_mapping, check_not_ours, check_series, check_url, target_of
 from dashboard.sources.address import address_problem
 from dashboard.sources.discovery import DiscoveryError, check_path
-from dashboard.sources.headers import parse_headers
+from dashboard.sources.headers import check_token, parse_headers
 from dashboard.sources.http import fetch_target
 from dashboard.sources.target import Tls
 from dashboard.sources.tls import TlsError, tls_context
@@ -61,8 +61,10 @@ class AccessForm(forms.ModelForm[Any]):
 
     def clean_typed_token(self) -> str:
         token: str = self.cleaned_data["typed_token"].strip()
-        if not token.isascii() or not token.isprintable():
-            raise forms.ValidationError("A token has printable ASCII characters only.", code="invalid")
+        try:
+            check_token(token)
+        except ValueError as error:
+            raise forms.ValidationError(str(error), code="invalid") from None
         return token
 
     def clean_typed_headers(self) -> str:
@@ -142,6 +144,7 @@ class SourceForm(AccessForm):
             "url": "The metrics address, like http://gpu-7:8000/metrics; or a Prometheus, like http://prometheus:9090.",
             "interval_seconds": "Seconds, 1 to 3600. The charts have a point every 10 s.",
         }
+        error_messages = {"name": {"invalid": NAME_WORDS}}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -211,6 +214,7 @@ class DiscoveryForm(AccessForm):
         ]
         labels = {"selector": "Series of a Prometheus"}
         help_texts = {"name": "Its engines are called by it on pages: fleet → fleet-10.0.0.7-8000."}
+        error_messages = {"name": {"invalid": NAME_WORDS}}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

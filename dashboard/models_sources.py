@@ -11,6 +11,7 @@ from dashboard.typed_costs import parse_loads, parse_prefill
 
 MAX_SELECTOR = 500
 _NAME = RegexValidator(r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+NAME_WORDS = "A name begins with a letter or digit and has letters, digits, dots, dashes and underscores only."
 
 
 def _check_prefill(text: str) -> None:
@@ -131,8 +132,10 @@ class Access(models.Model):
 
     @property
     def warning(self) -> str:
-        """What whoever looks at it should know; "" where nothing is wrong."""
-        return "Its certificate is not checked: anybody on the way may answer." if self.tls_is_unchecked else ""
+        """What whoever looks at it should know; "" where nothing is wrong, or there is no certificate."""
+        place = getattr(self, "url", "") or getattr(self, "location", "")
+        is_wrong = self.tls_is_unchecked and place.lower().startswith("https:")
+        return "Its certificate is not checked: anybody on the way may answer." if is_wrong else ""
 
 
 class EngineKind(models.TextChoices):

@@ -55,7 +55,7 @@ class BackfillAdmin(admin.ModelAdmin[Backfill]):
         if obj.pk:
             self.message_user(request, "The worker imports it; this page shows how far it is.", messages.SUCCESS)
         else:
-            told = "Nothing was added: all of it is there already, imported or seen live."
+            told = "Nothing was added: all of it is there already, imported or seen live, or still to come."
             self.message_user(request, told, messages.WARNING)
         return HttpResponseRedirect(reverse(_LIST))
 

@@ -1,19 +1,28 @@
 """What a command is given to be let into a Prometheus: by variables, since everybody on the machine sees arguments."""
 
 import os
+from collections.abc import Callable
 
 from django.core.management.base import CommandError
 
-from dashboard.sources.headers import parse_headers
+from dashboard.sources.headers import check_token, parse_headers
 
 HELP = "Its token: PROMETHEUS_TOKEN; headers, one a line: PROMETHEUS_HEADERS."
 
 
 def typed_access() -> dict[str, str]:
     """The fields `token` and `headers`, "" where there are none."""
-    headers = os.environ.get("PROMETHEUS_HEADERS", "")
+    return {
+        "token": _checked("PROMETHEUS_TOKEN", check_token),
+        "headers": _checked("PROMETHEUS_HEADERS", parse_headers),
+    }
+
+
+def _checked(name: str, check: Callable[[str], object]) -> str:
+    """The variable's value without what a file's last line ends with. Raises CommandError with its name."""
+    value = os.environ.get(name, "").strip()
     try:
-        parse_headers(headers)
+        check(value)
     except ValueError as error:
-        raise CommandError(f"PROMETHEUS_HEADERS: {error}") from None
-    return {"token": os.environ.get("PROMETHEUS_TOKEN", ""), "headers": headers}
+        raise CommandError(f"{name}: {error}") from None
+    return value

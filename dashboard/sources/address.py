@@ -20,9 +20,9 @@ def address_problem(url: str) -> str:
         parts, asked = urlsplit(url), httpx.URL(url)
         port = parts.port
     except (ValueError, httpx.InvalidURL):
-        return "Enter the metrics address, like http://gpu-7:8000/metrics: of this the host or the port cannot be read."
+        return "Enter an address, like http://gpu-7:8000/metrics: of this the host or the port cannot be read."
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        return "Enter the metrics address, like http://gpu-7:8000/metrics."
+        return "Enter an address, like http://gpu-7:8000/metrics."
     if "@" in parts.netloc:
         return "Leave the user name and password out of the address: it is shown on pages."
     if port is not None and not 0 < port <= _MAX_PORT:

@@ -154,13 +154,20 @@ def _groups(text: str, form: str, name: str) -> list[Any]:
         told = _LOADERS[form](text)
     except DiscoveryError as error:
         raise DiscoveryError(f"{name}: {error}") from None
-    except (ValueError, yaml.YAMLError, RecursionError):
-        raise DiscoveryError(f"{name} is no {form.upper()}.") from None
+    except (ValueError, yaml.YAMLError, RecursionError) as error:
+        raise DiscoveryError(f"{name} is no {form.upper()}{_line(error)}.") from None
     if told is None and form == "yaml":
         return []
     if not isinstance(told, list):
         raise DiscoveryError(f'{name} is no list of groups; expected [{{"targets": ["host:port"], "labels": {{}}}}].')
     return told
+
+
+def _line(error: Exception) -> str:
+    """Where a person has to look, as far as that is known."""
+    mark = getattr(error, "problem_mark", None)  # of YAML; JSON's has `lineno`
+    number = mark.line + 1 if mark is not None else getattr(error, "lineno", None)
+    return "" if number is None else f": see its line {number:,}"
 
 
 def _targets(group: Any, number: int) -> Iterator[Found]:

@@ -1,4 +1,4 @@
-"""Headers that somebody typed, one a line, checked before they are stored or sent. Never repeats a value."""
+"""Headers that people typed, one a line, and tokens; checked before they are stored or sent. Never repeats a value."""
 
 import re
 
@@ -25,6 +25,12 @@ def parse_headers(text: str) -> dict[str, str]:
     if len(headers) > MAX_HEADERS:
         raise ValueError(f"{len(headers)} headers are too many; at most {MAX_HEADERS} are sent.")
     return headers
+
+
+def check_token(token: str) -> None:
+    """Raises ValueError with a sentence."""
+    if not token.isascii() or not token.isprintable():
+        raise ValueError("A token has printable ASCII characters only.")
 
 
 def with_token(headers: dict[str, str], token: str) -> dict[str, str]:

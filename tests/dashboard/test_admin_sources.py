@@ -62,13 +62,13 @@ def test_a_second_source_of_a_name_is_refused_in_a_sentence(admin: Client) -> No
 @pytest.mark.parametrize(
     ("typed", "sentence"),
     [
-        ({"url": ""}, "Enter the metrics address, like http://gpu-7:8000/metrics."),
-        ({"url": "ftp://gpu-7/metrics"}, "Enter the metrics address"),
+        ({"url": ""}, "Enter an address, like http://gpu-7:8000/metrics."),
+        ({"url": "ftp://gpu-7/metrics"}, "Enter an address"),
         ({"url": "http://me:secret@gpu-7/metrics"}, "Leave the user name and password out of the address"),
         ({"kind": "embedded"}, "Select a valid choice. embedded is not one of the available choices."),
         ({"kind": "embedded", "url": ""}, "Select a valid choice. embedded is not one of the available choices."),
         ({"interval_seconds": "0"}, "greater than or equal to 1"),
-        ({"name": "a/b"}, "Enter a valid value."),
+        ({"name": "a/b"}, "A name begins with a letter or digit"),
     ],
 )
 def test_what_cannot_be_watched_is_refused_in_a_sentence(admin: Client, typed: dict[str, str], sentence: str) -> None:
@@ -231,7 +231,7 @@ def test_a_source_is_tried_before_it_is_saved(admin: Client, valkey: str, vllm: 
     typed = {"kind": "auto", "url": f"{vllm}/metrics", "interval_seconds": "10"}
     page = admin.post(f"{LIST}try/", typed).content.decode()
     assert "Read as <b>vLLM 0.32 or newer</b>" in page
-    assert "Enter the metrics address" in admin.post(f"{LIST}try/", {**typed, "url": "gpu-7"}).content.decode()
+    assert "Enter an address" in admin.post(f"{LIST}try/", {**typed, "url": "gpu-7"}).content.decode()
     assert "Connection refused" in admin.post(f"{LIST}try/", {**typed, "url": "http://127.0.0.1:1/"}).content.decode()
     assert not Source.objects.exists()
 
@@ -348,9 +348,14 @@ class TestSecrets:
         source.refresh_from_db()
         assert (source.tls_cert, source.tls_key) == ("", "")
 
-    def test_whoever_does_not_check_is_told_so_wherever_the_source_is(self, admin: Client) -> None:
-        admin.post(f"{LIST}add/", self.typed(tls_is_unchecked="on"))
-        assert "Its certificate is not checked: anybody on the way may answer." in admin.get(LIST).content.decode()
+    @pytest.mark.parametrize(("scheme", "is_told"), [("https", True), ("http", False)])
+    def test_whoever_does_not_check_is_told_so_wherever_there_is_a_certificate(
+        self, admin: Client, scheme: str, is_told: bool
+    ) -> None:
+        typed = self.typed(url=f"{scheme}://127.0.0.1:1/metrics", tls_is_unchecked="on")
+        assert admin.post(f"{LIST}add/", typed).status_code == 302
+        page = admin.get(LIST).content.decode()
+        assert ("Its certificate is not checked: anybody on the way may answer." in page) == is_told
 
     def test_the_embedded_source_has_none_of_it(self, admin: Client) -> None:
         page = admin.get(f"{LIST}{ensure_embedded().pk}/change/").content.decode()

@@ -324,7 +324,7 @@ def test_a_selector_may_be_typed_with_or_without_braces(text: str) -> None:
 @pytest.mark.parametrize(
     ("told", "sentence"),
     [
-        ({"url": "prometheus:9090"}, "Enter the metrics address"),
+        ({"url": "prometheus:9090"}, "Enter an address"),
         ({"selector": "up"}, "by their labels"),
         ({"end_at": at(START - 1)}, "The end is not after the start"),
         ({"step_seconds": 5}, "greater than or equal to 10"),
@@ -339,7 +339,7 @@ def test_the_form_says_what_is_wrong(client: Client) -> None:
     client.force_login(User.objects.create_superuser("ada"))
     form = {"source": source().pk, "url": "prometheus", "selector": "up", "step_seconds": "60"}
     form |= {"start_at_0": "2026-01-01", "start_at_1": "00:00:00", "end_at_0": "2026-01-02", "end_at_1": "00:00:00"}
-    assert "Enter the metrics address" in client.post("/admin/dashboard/backfill/add/", form).content.decode()
+    assert "Enter an address" in client.post("/admin/dashboard/backfill/add/", form).content.decode()
     assert not Backfill.objects.exists()
 
 

@@ -113,7 +113,8 @@ def test_five_hundred_come_go_and_come_back_and_keep_their_series(tmp_path: Path
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("not json", "targets.json is no JSON."),
+        ("not json", "targets.json is no JSON: see its line 1."),
+        ('[\n{"targets": ["gpu-1:8000",]}\n]', "targets.json is no JSON: see its line 2."),
         ('{"targets": []}', "is no list of groups"),
         ("[1]", "Group 1 is none"),
         ('[{"targets": "gpu-1"}]', "Group 1 is none"),
@@ -274,7 +275,7 @@ class TestAdmin:
         [
             ({"location": "targets.json"}, "Enter an absolute path"),
             ({"location": "/etc/passwd"}, "Enter an absolute path"),
-            ({"kind": "http"}, "Enter the metrics address"),
+            ({"kind": "http"}, "Enter an address"),
             ({"kind": "http", "location": "http://me:secret@sd/"}, "Leave the user name and password out"),
             ({"source_kind": "mapping"}, "Choose a mapping"),
             ({"source_kind": "embedded"}, "Select a valid choice"),

@@ -156,7 +156,7 @@ def test_trying_a_saved_mapping_uses_the_rows_on_the_page(admin: Client, address
 @pytest.mark.parametrize(
     ("told", "rows", "sentence"),
     [
-        ({"try_url": "acme"}, ROWS, "Enter the metrics address"),
+        ({"try_url": "acme"}, ROWS, "Enter an address"),
         ({"try_url": "http://127.0.0.1:1/metrics"}, ROWS, "could not be read"),
         ({}, [{"name": "a", "means": "hit_tokens"}], "Row 1: Say of which tier"),
         ({}, [{"name": "absent_total", "means": "prompt_tokens"}], "expected absent."),

@@ -265,6 +265,10 @@ def test_a_tenant_of_a_mimir_is_let_in_by_headers(monkeypatch: pytest.MonkeyPatc
             call_command("backfill", "prod", f"{served.url}/prometheus", "--days", "1")
         call_command("addsource", "live", f"{served.url}/prometheus", "--selector", SELECTOR)
     assert Source.objects.get(name="live").headers == HEADERS
+    monkeypatch.setenv("PROMETHEUS_TOKEN", "read\nme")
+    with pytest.raises(CommandError, match=r"^PROMETHEUS_TOKEN: A token has printable ASCII characters only"):
+        call_command("addsource", "other", "http://127.0.0.1:1", "--selector", SELECTOR)
+    monkeypatch.setenv("PROMETHEUS_TOKEN", "read-me\n")
     monkeypatch.setenv("PROMETHEUS_HEADERS", "team-a")
     with pytest.raises(CommandError, match="PROMETHEUS_HEADERS: Line 1 is no header"):
         call_command("addsource", "other", "http://127.0.0.1:1", "--selector", SELECTOR)

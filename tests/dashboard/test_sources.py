@@ -108,12 +108,13 @@ def test_a_real_engine_is_watched_from_its_first_scrape_on(engine_url: str, caps
 @pytest.mark.parametrize(
     ("name", "url", "interval", "sentence"),
     [
-        ("prod", "gpu-7:8000/metrics", 10, "Enter the metrics address"),
-        ("prod", "http://[broken", 10, "Enter the metrics address"),
-        ("prod", "file:///etc/passwd", 10, "Enter the metrics address"),
+        ("prod", "gpu-7:8000/metrics", 10, "Enter an address"),
+        ("prod", "http://[broken", 10, "Enter an address"),
+        ("prod", "file:///etc/passwd", 10, "Enter an address"),
         ("prod", "http://ana:secret@gpu-7/metrics", 10, "Leave the user name and password out"),
-        ("no spaces", "http://gpu-7:8000/metrics", 10, "valid value"),
-        ("prod", "http://gpu-7:8000/metrics", 0, "greater than or equal to 1"),
+        ("no spaces", "http://gpu-7:8000/metrics", 10, "^name: Enter a valid value. A name begins with a letter"),
+        ("", "http://gpu-7:8000/metrics", 10, "^name: This field cannot be blank."),
+        ("prod", "http://gpu-7:8000/metrics", 0, "^interval_seconds: Ensure this value is greater than or equal to 1"),
     ],
 )
 def test_a_source_that_cannot_be_watched_is_refused_with_a_sentence(

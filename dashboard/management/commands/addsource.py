@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from dashboard import valkey
+from dashboard.management.refusals import sentence
 from dashboard.management.typed_access import HELP, typed_access
 from dashboard.models import Mapping, Source
 from dashboard.selectors.source_places import read_twice
@@ -48,7 +49,7 @@ class Command(BaseCommand):
                 access=typed_access() if options["selector"] else None,
             )
         except ValidationError as error:
-            raise CommandError(" ".join(error.messages)) from None
+            raise CommandError(sentence(error)) from None
         read = "read from a Prometheus" if source.selector else "scraped"
         told = f"{source.name} is {read} every {source.interval_seconds} s{_told_now(source)}"
         self.stdout.write(" ".join(filter(None, [told, read_twice(source)])))

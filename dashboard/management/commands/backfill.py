@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from tqdm import tqdm
 
+from dashboard.management.refusals import sentence
 from dashboard.management.typed_access import HELP, typed_access
 from dashboard.models import Backfill, Source
 from dashboard.services.backfill import advance, check_answers, is_settling, plan, take_access
@@ -50,7 +51,7 @@ class Command(BaseCommand):
             check_answers(wanted)
             planned = plan(wanted, now=now)
         except ValidationError as error:
-            raise CommandError(" ".join(error.messages)) from None
+            raise CommandError(sentence(error)) from None
         num_samples = sum(self._imported(backfill) for backfill in planned)
         if not num_samples and any(backfill.cursor_at > backfill.start_at for backfill in planned):
             raise CommandError(_nothing(wanted))

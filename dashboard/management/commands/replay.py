@@ -18,6 +18,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from tqdm import tqdm
 
+from dashboard.management.refusals import sentence
 from dashboard.models import Replay, TierSetting
 from dashboard.real_replay import outcome_lines, send_trace
 from dashboard.replay_sizes import DEFAULT_BYTES_A_TOKEN, parse_replay_size
@@ -144,7 +145,7 @@ def _created(options: dict[str, Any]) -> Replay:
         )
         return create(wanted, author=None, now=timezone.now(), worker="" if options["background"] else WORKER)
     except ValidationError as error:
-        raise CommandError(" ".join(error.messages)) from None
+        raise CommandError(sentence(error)) from None
     except TraceFileError as error:
         raise CommandError(str(error)) from None
     except OSError as error:
