@@ -52,11 +52,13 @@ class Engine:
         while self.num_done < NUM_REQUESTS:
             keys = chain_keys(ROOT, [self.rng.randint(0, 2) for _ in range(self.rng.randint(2, 7))], 1)
             while not self._serve(keys):
+                time.sleep(0.0002)
                 assert time.monotonic() < deadline, "a request stalls"
             self.num_done += 1
             if self.num_done % 50 == 0:
                 self.cache.check()
         while self.cache.poll() or self.cache.num_transfers:
+            time.sleep(0.0002)
             assert time.monotonic() < deadline, "transfers do not end"
         self.cache.check()
 
@@ -66,6 +68,7 @@ class Engine:
         if lease is None:
             return False
         while lease.state is LeaseState.LOADING:
+            time.sleep(0.0002)  # as an engine's step takes longer than a look; without it two threads look all the time
             self.cache.poll()
         if lease.state is LeaseState.FAILED:
             self.cache.release(lease)
