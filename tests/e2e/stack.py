@@ -71,7 +71,8 @@ class Stack:
         argv = [sys.executable, "manage.py", "launch", name]
         if name == "engine" and self._engine_app:
             argv = [
-                *(sys.executable, "-m", "celery", "--app", self._engine_app, "worker", "--pool", "threads"),
+                *(sys.executable, "-m", "celery", "--skip-checks", "--app", self._engine_app),
+                *("worker", "--pool", "threads"),
                 *("--queues", "engine.local", "--hostname", "engine-local@%h", "--concurrency", "32"),
                 *("--loglevel", "INFO", "--without-gossip", "--without-mingle"),
             ]
