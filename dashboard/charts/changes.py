@@ -61,6 +61,6 @@ def _note(compared: Comparison) -> str:
     window, sides = _minutes(compared.seconds), {"before": compared.before, "after": compared.after}
     if unseen := " and ".join(name for name, side in sides.items() if side is None):
         return f"The {window} {unseen} it were not observed."
-    if silent := " and ".join(name for name, side in sides.items() if side and not side["prompt_tokens"]):
+    if silent := " and ".join(name for name, side in sides.items() if side and side["prompt_tokens"] == 0):
         return f"Nothing was asked in the {window} {silent} it."
     return ""

@@ -29,7 +29,7 @@ def note(pair: Pair) -> str:
         if not side.totals["is_observed"]:
             return f"The {where} side was not observed at all: there is nothing to compare."
     for side, where in zip(pair, ("left", "right"), strict=True):
-        if not side.totals["prompt_tokens"] and not side.totals["requests"]:
+        if side.totals["prompt_tokens"] == 0 and not side.totals["requests"]:
             return f"Nothing was asked on the {where} side: there is nothing to compare."
     amounts = observed(*pair)
     if are_alike(*amounts):
@@ -92,7 +92,7 @@ def _from(side: Seen, tier: str) -> Cell:
 
 
 def _computed(side: Seen) -> Cell:
-    return _share(side, side.totals["computed_tokens"] if side.totals["tells_computed"] else None)
+    return _share(side, side.totals["computed_tokens"])
 
 
 def _share(side: Seen, tokens: int | None) -> Cell:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dashboard.charts import words
-from dashboard.charts.palette import COMPUTED, LOOKS, tiers_in
+from dashboard.charts.palette import COMPUTED, label_of, tiers_in, with_the_rest
 from dashboard.selectors.engine_list import EngineRow
 from dashboard.selectors.fleet import EngineTokens
 
@@ -50,10 +50,11 @@ def token_cells(told: EngineTokens) -> dict[str, Any]:
 
 
 def _origins(told: EngineTokens) -> list[dict[str, Any]]:
-    """Parts of the prompt tokens; what no tier and no computing is told of is left out."""
+    """Parts of the prompt tokens that have any."""
     counted = [(tier, told.hit_tokens[tier]) for tier in tiers_in(dict(told.hit_tokens))]
+    parts = with_the_rest([*counted, (COMPUTED, told.computed_tokens)], told.prompt_tokens)
     return [
-        {"origin": origin, "label": LOOKS[origin].label, "tokens": tokens, "tokens_text": words.count(tokens)}
-        for origin, tokens in [*counted, (COMPUTED, told.computed_tokens or 0)]
+        {"origin": origin, "label": label_of(origin), "tokens": tokens, "tokens_text": words.count(tokens)}
+        for origin, tokens in parts
         if tokens
     ]

@@ -4,6 +4,7 @@ Near Okabe and Ito's hues, which people with any colour vision tell apart, each 
 both the light and the dark ground (tests/dashboard/test_charts_palette.py computes both).
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dashboard.models import CacheTier
@@ -20,6 +21,7 @@ class Look:
 
 COMPUTED = "computed"
 NO_TIER = "none"
+UNTOLD = "untold"  # whether hit or computed: LMCache's server, for one, does not see the gpu. Drawn as bare ground
 
 LOOKS: dict[str, Look] = {
     CacheTier.GPU: Look("gpu", "#009470"),
@@ -40,6 +42,17 @@ TENANT_LOOKS = (
     Look("", "#7c87bf", "."),
 )
 TIER_ORDER = tuple(CacheTier.values)
+
+
+def label_of(origin: str) -> str:
+    return "not told" if origin == UNTOLD else LOOKS[origin].label
+
+
+def with_the_rest(counted: Iterable[tuple[str, int | None]], prompt: int) -> list[tuple[str, int]]:
+    """Origins that are told, and last the prompt's tokens of which none is; nothing where no origin is told at all."""
+    told = [(origin, tokens) for origin, tokens in counted if tokens is not None]
+    rest = prompt - sum(tokens for _, tokens in told)
+    return [*told, *([(UNTOLD, rest)] if told and rest > 0 else [])]
 
 
 def tiers_in(by_tier: object) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from dashboard.charts import words
 from dashboard.charts.differences import points, relative
-from dashboard.charts.palette import COMPUTED, LOOKS, tiers_in
+from dashboard.charts.palette import COMPUTED, label_of, tiers_in, with_the_rest
 from dashboard.selectors.comparisons import are_alike, share_of_looks
 
 Totals = dict[str, Any]
@@ -38,7 +38,7 @@ def tiles(totals: Totals, period_seconds: int) -> list[dict[str, Any]]:
     return [
         _counted("prompt_tokens", "Prompt tokens", totals, before, against),
         _rate(totals, before, against),
-        _counted("computed_tokens", "Computed tokens", _told(totals), before, against),
+        _counted("computed_tokens", "Computed tokens", totals, before, against),
         _counted("requests", "Requests", totals, before, against),
         _timed("ttft_p50", "TTFT p50", totals, before, against),
         _timed("ttft_p95", "TTFT p95", totals, before, against),
@@ -48,12 +48,12 @@ def tiles(totals: Totals, period_seconds: int) -> list[dict[str, Any]]:
 def comparison_note(totals: Totals, period_seconds: int) -> str:
     """Why no tile has a change, once for all of them; empty where they have, or where there is nothing now either."""
     before = totals.get("previous")
-    if not totals["prompt_tokens"] and not totals["requests"]:
+    if totals["prompt_tokens"] == 0 and not totals["requests"]:
         return ""
     if before is None:
         was = "was" if _before(period_seconds).count(" ") == 1 else "were"
         return f"The {_before(period_seconds)} {was} not observed: there is nothing to compare with."
-    if not before["prompt_tokens"] and not before["requests"]:
+    if before["prompt_tokens"] == 0 and not before["requests"]:
         return f"Nothing was asked in the {_before(period_seconds)}: there is nothing to compare with."
     looks = totals["num_looks"], before["num_looks"]
     if not are_alike(*looks):
@@ -69,26 +69,22 @@ def _before(period_seconds: int) -> str:
 
 
 def origins(totals: Totals) -> list[dict[str, Any]]:
-    """Where the period's prompt tokens came from, fastest tier first, computed last; shares of all prompt tokens."""
+    """Where the period's prompt tokens came from, fastest tier first, computed and what is not told last; shares of all
+    prompt tokens.
+    """
     prompt = totals["prompt_tokens"]
     counted = [(tier, totals["hit_tokens"][tier]) for tier in tiers_in(totals["hit_tokens"])]
     return [
         {
             "origin": origin,
-            "label": LOOKS[origin].label,
+            "label": label_of(origin),
             "tokens": tokens,
             "tokens_text": words.count(tokens),
             "share": tokens / prompt if prompt else None,
             "share_text": words.percent(tokens / prompt if prompt else None),
         }
-        for origin, tokens in [*counted, (COMPUTED, _told(totals)["computed_tokens"])]
-        if tokens is not None
+        for origin, tokens in with_the_rest([*counted, (COMPUTED, totals["computed_tokens"])], prompt or 0)
     ]
-
-
-def _told(totals: Totals) -> Totals:
-    """With None for the computed tokens of engines that do not tell them, which is not 0."""
-    return totals if totals["tells_computed"] else totals | {"computed_tokens": None}
 
 
 def hit_rate(totals: Totals) -> float | None:

@@ -92,7 +92,6 @@ def sides_table(left: Mapping[str, Any], right: Mapping[str, Any]) -> Table:
     """A row a number of both sides' totals; of a side that nobody observed, empty cells and no zeros."""
     tiers = [tier for tier in TIER_ORDER if tier in {*left["hit_tokens"], *right["hit_tokens"]}]
     names = [*_SIDE, *(f"{tier}_hit_tokens" for tier in tiers)]
-    left, right = (side if side["tells_computed"] else {**side, "computed_tokens": None} for side in (left, right))
     told = [[*(side[name] for name in _SIDE), *(side["hit_tokens"].get(t) for t in tiers)] for side in (left, right)]
     cells = [
         each if side["is_observed"] else [None] * len(names) for side, each in zip((left, right), told, strict=True)

@@ -68,13 +68,18 @@ class SeriesTold(Stretch):
 
 
 class Totals(Stretch):
-    prompt_tokens: int = Field(description="Tokens. The sum of all hit_tokens and the computed ones.")
-    computed_tokens: int = Field(description="Tokens that were prefilled.")
+    prompt_tokens: int | None = Field(
+        description="Tokens. The sum of all hit_tokens and the computed ones, where an engine tells all of them; null "
+        "where no engine tells what it was asked, which is not 0."
+    )
+    computed_tokens: int | None = Field(description="Tokens that were prefilled; null where no engine tells them.")
     hit_tokens: dict[str, int] = Field(description="Tokens by the tier that held them at the moment of the match.")
-    generated_tokens: int = Field(description="Tokens.")
+    generated_tokens: int | None = Field(description="Tokens; null where no engine tells them.")
     requests: int | None = Field(description="Finished requests; null where no engine tells them.")
     finish_reasons: dict[str, int] = Field(description="Finished requests by reason.")
-    preemptions: int = Field(description="Requests that lost their blocks and were admitted again.")
+    preemptions: int | None = Field(
+        description="Requests that lost their blocks and were admitted again; null where no engine tells them."
+    )
     hit_rate: float | None = Field(
         description="Hit tokens / prompt tokens, 0 to 1; null where nothing was asked or no engine tells what it hit."
     )

@@ -23,12 +23,17 @@ class _Sums:
     ttft: dict[float, int] = field(default_factory=lambda: defaultdict(int))
     told: set[str] = field(default_factory=set)  # metrics that any of the engines has ever told
 
+    def count(self, metric: str) -> int | None:
+        """Where nothing was asked and nothing hit, nothing else was counted either, told or not."""
+        is_idle = not self.counts[Metric.PROMPT_TOKENS] and not any(self.hits.values())
+        return self.counts[metric] if metric in self.told or is_idle else None
+
 
 def totals(period: Period, *, engine: str | None = None, model_name: str | None = None) -> dict[str, Any]:
     """{"prompt_tokens", "computed_tokens", "hit_tokens": {tier}, "generated_tokens", "requests", "finish_reasons",
-    "preemptions", "hit_rate", "tells_computed", "ttft_p50", "ttft_p95", "num_looks", "is_observed", "previous": the
-    same, or None where unobserved}. "requests" is None where no engine tells them: many that are watched tell tokens
-    alone; so is "hit_rate" where nothing was asked, or no engine tells what it hit.
+    "preemptions", "hit_rate", "ttft_p50", "ttft_p95", "num_looks", "is_observed", "previous": the
+    same, or None where unobserved}. A count is None where no engine tells it, which is not 0: many that are watched
+    tell tokens alone; so is "hit_rate" where nothing was asked, or no engine tells what it hit.
     """
     now = _totals(period, engine, model_name)
     previous = _totals(period.before(), engine, model_name)
@@ -40,11 +45,9 @@ def _totals(period: Period, engine: str | None, model_name: str | None) -> dict[
     prompt = found.counts[Metric.PROMPT_TOKENS]
     ttft = {**dict.fromkeys(known_bounds(), 0), **found.ttft}
     return {
-        **{str(metric): found.counts[metric] for metric in _COUNTS},
-        "requests": found.counts[Metric.REQUESTS] if Metric.REQUESTS in found.told or not prompt else None,
+        **{str(metric): found.count(metric) for metric in _COUNTS},
         "hit_tokens": {tier: found.hits[tier] for tier in in_tier_order(found.hits)},
         "finish_reasons": found.reasons,
-        "tells_computed": Metric.COMPUTED_TOKENS in found.told or not prompt,
         "hit_rate": sum(found.hits.values()) / prompt if prompt > 0 and not found.told.isdisjoint(_HITS) else None,
         "ttft_p50": quantile(0.5, ttft),
         "ttft_p95": quantile(0.95, ttft),

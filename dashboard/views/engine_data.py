@@ -54,8 +54,11 @@ def _lately(engine: str, model_name: str | None, now: float) -> str:
     counted = totals(last(_LATELY_SECONDS, now=now), engine=engine, model_name=model_name)
     if not counted["is_observed"]:
         return "Not observed in the last 5 minutes."
-    if not counted["prompt_tokens"]:
+    if counted["prompt_tokens"] == 0:
         return "Nothing was asked in the last 5 minutes."
+    if counted["prompt_tokens"] is None:
+        hit = words.count(sum(counted["hit_tokens"].values()))
+        return f"Last 5 minutes: {hit} hit tokens; what was asked is not told."
     rate, asked = hit_rate(counted), f"{words.count(counted['prompt_tokens'])} prompt tokens"
     if rate is None:
         return f"Last 5 minutes: {asked}; what was hit is not told."

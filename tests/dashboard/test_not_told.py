@@ -15,6 +15,7 @@ pytestmark = pytest.mark.usefixtures("valkey", "db")
 START = 1_790_000_000
 PERIOD = {"start": START - 300, "end": START + 300}
 LMCACHE = (Path(__file__).parent / "expositions/lmcache-0.5.6-mp-built.txt").read_text()
+KVBM = (Path(__file__).parent / "expositions/kvbm-built.txt").read_text()
 ASKED = "lmcache_mp_lookup_requested_tokens_total{"
 
 
@@ -59,3 +60,39 @@ def test_an_engine_that_tells_prompt_tokens_and_no_hits_has_no_hit_rate(admin: C
     assert stored(86400).keys() == {("prompt_tokens", "")}
     tiles = {tile["key"]: tile for tile in admin.get("/api/tiles.json", PERIOD).json()["tiles"]}
     assert (tiles["hit_rate"]["value"], tiles["computed_tokens"]["value"]) == ("–", "–")
+
+
+def test_counts_that_no_engine_tells_are_null_in_the_totals(admin: Client) -> None:
+    watched("auto", LMCACHE, doubled(LMCACHE))
+    told = admin.get("/api/v1/totals", {"from": START - 300, "to": START + 300}).json()
+    untold = {name: told[name] for name in ("computed_tokens", "generated_tokens", "requests", "preemptions")}
+    assert untold == dict.fromkeys(untold)
+    assert told["prompt_tokens"] > 0
+
+
+def test_prompt_tokens_that_are_not_told_are_no_zero(admin: Client) -> None:
+    """Most builds of KVBM tell what was hit and not what was asked for."""
+    watched("kvbm", KVBM, KVBM.replace(" 128000", " 256000"))
+    told = admin.get("/api/v1/totals", {"from": START - 300, "to": START + 300}).json()
+    assert (told["prompt_tokens"], told["hit_tokens"]) == (None, {"unattributed": 128_000})
+    answer = admin.get("/api/tiles.json", PERIOD).json()
+    assert next(tile for tile in answer["tiles"] if tile["key"] == "prompt_tokens")["value"] == "–"
+
+
+def test_a_comparison_has_a_dash_for_what_one_side_does_not_tell(admin: Client) -> None:
+    watched("auto", LMCACHE, doubled(LMCACHE))
+    query = f"start={PERIOD['start']}&end={PERIOD['end']}&engine=prod&against=before"
+    rows = admin.get(f"/api/compare.json?{query}").json()["rows"]
+    assert next(row for row in rows if row["name"] == "Generated tokens")["cells"][0]["text"] == "–"
+    file = admin.get(f"/api/charts/compare.csv?{query}").content.decode()
+    assert "generated_tokens,,\r\n" in file
+
+
+def test_prompt_tokens_of_which_neither_is_told_are_a_part_of_their_own(admin: Client) -> None:
+    watched("auto", LMCACHE, doubled(LMCACHE))
+    answer = admin.get("/api/tiles.json", PERIOD).json()
+    parts = {part["origin"]: part["tokens"] for part in answer["origins"]}
+    assert parts["untold"] == answer["prompt_tokens"] - parts["cpu"] - parts["unattributed"]
+    assert answer["origins"][-1]["label"] == "not told"
+    row = admin.get("/api/fleet.json", PERIOD).json()["rows"][0]
+    assert {part["origin"]: part["tokens"] for part in row["origins"]} == parts

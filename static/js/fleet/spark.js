@@ -38,7 +38,7 @@ function sparkWords(rates) {
   return `Hit rate from ${percent(Math.min(...told))} to ${percent(Math.max(...told))}, last ${percent(told.at(-1))}.`;
 }
 
-// Of all prompt tokens: what an engine does not tell the origin of stays blank.
+// Of all prompt tokens: what is not told is a part without a colour.
 export function originsBar(origins, promptTokens) {
   const words = origins.map((part) => `${part.tokens_text} ${part.label}`).join(", ") || "no prompt tokens";
   const told = origins.reduce((sum, part) => sum + part.tokens, 0);

@@ -26,7 +26,7 @@ export function showTiles(tiles, comparisonNote) {
 export function showOrigins(origins, promptTokens) {
   const shown = origins.filter((origin) => origin.tokens > 0);
   const width = $("#main").clientWidth;
-  $("#origins").hidden = promptTokens === 0 || shown.length === 0;
+  $("#origins").hidden = !promptTokens || shown.length === 0;
   $("#origins-bar").replaceChildren(
     ...shown.map((origin) =>
       h(
