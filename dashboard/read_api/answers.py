@@ -33,7 +33,7 @@ class EngineTold(Schema):
     kind: str
     state: str = Field(
         description="Of our own engines: loading, ready, stopping, failed, offline, or unknown while Valkey is away; "
-        "of a watched engine its source's state."
+        "of a watched engine its source's state, gone where the source does not tell it any more."
     )
 
 

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from dashboard.charts.words import ago
 from dashboard.models import Source
+from dashboard.sources.prometheus_now import MAX_AGE_SECONDS
 
 # One scrape may be late and one may fail before anybody is told that the numbers are old.
 INTERVALS_UNTIL_STALE = 3
@@ -26,13 +27,22 @@ class SourceState(StrEnum):
 NOT_READ = frozenset({SourceState.FAILING, SourceState.STALE, SourceState.NEW})
 
 
+def tells_still(source: Source, seen_at: datetime) -> bool:
+    """Whether an engine that was last seen then is among what its source told last: replicas go, their source stays."""
+    age = _patience(source) + (timedelta(seconds=MAX_AGE_SECONDS) if source.selector else timedelta())
+    return source.last_ok_at is None or source.last_ok_at - seen_at <= age
+
+
+def _patience(source: Source) -> timedelta:
+    return timedelta(seconds=INTERVALS_UNTIL_STALE * source.interval_seconds)
+
+
 def state_of(source: Source, now: datetime) -> SourceState:
     if not source.is_enabled:
         return SourceState.OFF
     if source.gone_at is not None:
         return SourceState.GONE
-    patience = timedelta(seconds=INTERVALS_UNTIL_STALE * source.interval_seconds)
-    if source.last_ok_at is not None and now - source.last_ok_at <= patience:
+    if source.last_ok_at is not None and now - source.last_ok_at <= _patience(source):
         return SourceState.UP
     if source.last_scraped_at is not None and source.last_scraped_at != source.last_ok_at:
         return SourceState.FAILING

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from dashboard import counters
 from dashboard.models import EngineRun, Series, Source
-from dashboard.selectors.source_states import SourceState, state_of
+from dashboard.selectors.source_states import SourceState, state_of, tells_still
 
 Metric = Series.Metric
 _TOLD = (Metric.PROMPT_TOKENS, Metric.HIT_TOKENS, Metric.COMPUTED_TOKENS, Metric.GENERATED_TOKENS)
@@ -37,13 +37,17 @@ def watched(now: datetime) -> Watched:
         is_enabled=True, gone_at=None
     )
     states = {source: state_of(source, now) for source in meant}
-    up = [source.pk for source, state in states.items() if state is SourceState.UP]
-    return Watched({source.name: source.pk in set(up) for source in states}, list(_counters(up)))
+    up = {source.pk: source for source, state in states.items() if state is SourceState.UP}
+    return Watched({source.name: source.pk in up for source in states}, list(_counters(up)))
 
 
-def _counters(source_ids: list[int]) -> Iterable[Counter]:
+def _counters(sources: dict[int, Source]) -> Iterable[Counter]:
     told: dict[int, list[int]] = defaultdict(list)
-    for packed in EngineRun.objects.filter(source__in=source_ids).values_list("counters", flat=True):
+    source_ids = list(sources)
+    runs = EngineRun.objects.filter(source__in=source_ids).values_list("source", "read_at", "counters")
+    for source_id, read_at, packed in runs:
+        if not tells_still(sources[source_id], read_at):
+            continue
         with suppress(counters.CountersError):  # the recorder says so where the source is listed
             for series_id, value in counters.unpack(packed).items():
                 told[series_id].append(value)

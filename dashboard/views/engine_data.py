@@ -16,7 +16,7 @@ from dashboard.selectors.alerts import alerts_of
 from dashboard.selectors.engine_facts import EngineFacts, engine_facts
 from dashboard.selectors.period import last
 from dashboard.selectors.sizes_now import size_rows
-from dashboard.selectors.source_states import describe
+from dashboard.selectors.source_states import SourceState, describe
 from dashboard.selectors.totals import totals
 from dashboard.sources.tables import ADAPTERS
 from dashboard.views.answers import json_view
@@ -83,6 +83,8 @@ def _facts(facts: EngineFacts, alive: live.Fleet, now: datetime) -> list[tuple[s
 
 def _state(facts: EngineFacts, running: live.LiveEngine | None, now: datetime) -> str:
     state = facts.rows[0].state
+    if not facts.is_own and state == SourceState.GONE and facts.source.gone_at is None:
+        return f"{state}. Its source is read and does not tell it any more."
     if not facts.is_own:
         return f"{state}. {describe(facts.source, now)}"
     since = f", started {words.ago(now.timestamp() - running.started_at)}" if running and running.started_at else ""

@@ -49,6 +49,20 @@ def facts(answer: dict[str, Any]) -> dict[str, str]:
     return {fact["name"]: fact["value"] for fact in answer["facts"]}
 
 
+def test_a_replica_that_its_source_does_not_tell_any_more_is_gone(browser: Client, gpu_7: Source) -> None:
+    assert facts(told(browser, "engine=gpu-7/0"))["State"].startswith("up. ")
+    EngineRun.objects.update(read_at=datetime.fromtimestamp(time.time() - 120, UTC))
+    assert facts(told(browser, "engine=gpu-7/0"))["State"] == "gone. Its source is read and does not tell it any more."
+    states = {row["engine"]: row["state"] for row in browser.get("/api/fleet.json?range=15m").json()["rows"]}
+    assert states == {"gpu-7/0": "gone"}
+
+
+def test_samples_of_a_prometheus_may_be_some_minutes_old(browser: Client, gpu_7: Source) -> None:
+    Source.objects.update(selector='{instance="gpu-7"}')
+    EngineRun.objects.update(read_at=datetime.fromtimestamp(time.time() - 120, UTC))
+    assert facts(told(browser, "engine=gpu-7/0"))["State"].startswith("up. ")
+
+
 def test_the_page_has_its_name_in_its_address_and_leads_to_the_others(browser: Client, gpu_7: Source) -> None:
     page = browser.get("/engines/gpu-7/0/").content.decode()
     assert "<h1>gpu-7/0</h1>" in page

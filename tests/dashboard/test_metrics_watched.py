@@ -73,6 +73,15 @@ def test_an_engine_that_is_not_read_now_has_no_counters_and_says_so(reexport: No
     assert told("tierscope_source_up") == {("east",): 0}
 
 
+def test_a_replica_that_went_is_not_told_although_its_source_is(reexport: None) -> None:
+    source = watched("east", VLLM)
+    later = timezone.now() + timedelta(seconds=60)
+    Source.objects.update(due_at=later)
+    text = VLLM.replace('engine="0"', 'engine="1"')
+    assert record(source.pk, now=later, connection=names.client(), fetch_text=lambda target: text)
+    assert told("tierscope_prompt_tokens_total") == {("east/1",): 1000}
+
+
 def test_what_is_switched_off_or_gone_is_not_told(reexport: None) -> None:
     watched("east", VLLM)
     Source.objects.update(is_enabled=False)
