@@ -66,7 +66,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Adapter:
-    """One kind of engine. Its computed tokens are "told", "derived" (prompt − Σ hits) or "unknown".
+    """One kind of engine. Its computed tokens are "told", "derived" (prompt − Σ hits) or "unknown" where not told.
 
     Of `engine_labels` and `model_labels` the first that a sample has names its engine and its model.
     """

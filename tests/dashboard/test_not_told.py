@@ -96,3 +96,12 @@ def test_prompt_tokens_of_which_neither_is_told_are_a_part_of_their_own(admin: C
     assert answer["origins"][-1]["label"] == "not told"
     row = admin.get("/api/fleet.json", PERIOD).json()["rows"][0]
     assert {part["origin"]: part["tokens"] for part in row["origins"]} == parts
+
+
+def test_another_tierscopes_engine_without_computed_tokens_has_none_here_either() -> None:
+    """It re-exports what its engines tell: of LMCache's server it does not know what was computed."""
+    told = """tierscope_prompt_tokens_total{engine="lmc",model_name="m"} 100
+tierscope_cached_prompt_tokens_total{engine="lmc",model_name="m",cache_tier="cpu"} 40
+"""
+    watched("tierscope", told, doubled(told))
+    assert stored(86400) == {("prompt_tokens", ""): 100, ("hit_tokens", "cpu"): 40}

@@ -11,7 +11,7 @@ _OWN_TTFT_TIER = TierLabel("cache_tier", {**_OWN_TIER.tiers, "none": ""})
 TIERSCOPE = Adapter(
     kind=Source.Kind.TIERSCOPE,
     marks=("tierscope_prompt_tokens",),
-    computed="told",
+    computed="unknown",  # unless told: of watched engines on its /metrics it may know less than all hits
     rules=(
         Rule("tierscope_prompt_tokens", Metric.PROMPT_TOKENS),
         Rule("tierscope_cached_prompt_tokens", Metric.HIT_TOKENS, _OWN_TIER),
