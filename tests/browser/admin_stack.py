@@ -26,7 +26,7 @@ class AdminStack:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self._http = httpx.Client(base_url=self.url)  # making one for each look takes 40 ms
+        self._http = httpx.Client(base_url=self.url)
         self._env = os.environ | {
             "TIERSCOPE_HOME": str(home),
             "DATABASE_URL": f"sqlite:///{home / 'tierscope.sqlite3'}",

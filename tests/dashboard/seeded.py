@@ -20,6 +20,7 @@ Metric = Series.Metric
 Key = tuple[str, str, str]  # metric, cache_tier, detail
 _TTFT_BOUNDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 REUSE_BOUNDS = tuple(int(16 * 2 ** (step / 2)) for step in range(33))
+_RESOLUTIONS = tuple(Resolution.values)  # which Django makes anew each time
 _REUSED_AT = {"gpu": "1024", "cpu": "4096", "disk": "8192"}
 
 
@@ -33,7 +34,7 @@ class SeededEngine:
     amounts: dict[tuple[Key, int, int], list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
 
     def add(self, at: float, metric: str, value: int, *, tier: str = "", detail: str = "") -> None:
-        for resolution in Resolution.values:
+        for resolution in _RESOLUTIONS:
             cell = self.amounts[(metric, tier, detail), resolution, int(at) // resolution * resolution]
             cell[0] += value
             cell[1] += 1

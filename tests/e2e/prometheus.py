@@ -15,7 +15,6 @@ class Prometheus:
     def __init__(self, target: str, folder: Path, more: str = "") -> None:
         self._port = free_port()
         self.url = f"http://127.0.0.1:{self._port}"
-        # One for all: a client reads the system's certificates when it is made, 40 ms.
         self._client = httpx.Client(base_url=self.url, timeout=5)
         config = folder / "prometheus.yml"
         config.write_text(

@@ -51,7 +51,7 @@ class Stack:
             "TIERSCOPE_SAMPLE_TRAFFIC": "0",
             **(env or {}),
         }
-        # One for all: a client reads the system's certificates when it is made, 40 ms. The server may change meanwhile.
+        # The server may change while it lives.
         self._http = httpx.Client(base_url=self.base_url, limits=httpx.Limits(max_keepalive_connections=0), timeout=10)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         if engine_app is None and not (home / "models").exists():

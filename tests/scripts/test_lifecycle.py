@@ -14,6 +14,8 @@ import pytest
 
 from scripts import earlier
 from scripts.run_folder import RunFolder
+from tests.e2e.stack import prepare
+from tests.model_cache import MODEL_CACHE
 
 ROOT = Path(__file__).parents[2]
 _SECONDS = 90
@@ -28,7 +30,7 @@ class Run:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        self._http = httpx.Client(base_url=f"http://127.0.0.1:{self.port}")  # making one for each look takes 40 ms
+        self._http = httpx.Client(base_url=f"http://127.0.0.1:{self.port}")
         kept = {name: value for name, value in os.environ.items() if name not in ("REDIS_URL", "DATABASE_URL")}
         ours = {"TIERSCOPE_HOME": str(home), "PORT": str(self.port), "TIERSCOPE_SAMPLE_TRAFFIC": "0"}
         self.console = home / "console"
@@ -76,8 +78,20 @@ def wait_until(condition: Callable[[], object], what: str, run: Run) -> None:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[Run]:
+def home(tmp_path: Path) -> Path:
     (home := tmp_path / "a ;home #1 50%41").mkdir()
+    return home
+
+
+@pytest.fixture
+def earlier_start(home: Path) -> None:
+    """Made what a first one makes, all weights unpacked."""
+    prepare(home)
+    (home / "models").symlink_to(MODEL_CACHE)
+
+
+@pytest.fixture
+def run(home: Path) -> Iterator[Run]:
     run = Run(home)
     yield run
     for process in [*run.processes()]:
@@ -107,6 +121,7 @@ def test_it_starts_replaces_a_killed_engine_worker_and_stops_without_an_orphan(r
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("earlier_start")
 def test_nothing_outlives_a_launcher_that_was_killed(run: Run) -> None:
     wait_until(run.answers, "the first page", run)
     launcher = run.find("scripts.run")
