@@ -1,5 +1,7 @@
 """Reads a source now and tells what would be made of it. Records nothing: the scheduled scrapes do."""
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -11,24 +13,28 @@ from dashboard.services.sources import target_of
 from dashboard.sources.adapter import Adapted, adapt
 from dashboard.sources.detection import adapter_for, read
 from dashboard.sources.embedded import published
-from dashboard.sources.exposition import ExpositionError, Sample, parse
+from dashboard.sources.exposition import Exposition, ExpositionError, Sample, parse
 from dashboard.sources.http import ScrapeError, fetch_target
-from dashboard.sources.rules import Adapter
+from dashboard.sources.rules import Adapter, Metric
 from dashboard.sources.summary import summary
 from dashboard.sources.target import Target
 from dashboard.sources.watched import Fetch, read_watched
 
 MAX_SHOWN = 500  # samples of a text; vLLM has about 600 lines
 MAX_LABELS = 12
+_OF_PROMPTS = frozenset({Metric.PROMPT_TOKENS.value, Metric.HIT_TOKENS.value, Metric.COMPUTED_TOKENS.value})
 
 
 @dataclass(frozen=True)
 class Trial:
-    """`engines` as `manage.py adapt` prints them; `problems` are sentences, some of them fatal."""
+    """`engines` as `manage.py adapt` prints them, `others` what else is told: engine, model, metric, tier, number;
+    `problems` are sentences, some of them fatal.
+    """
 
     kind: str
     engines: tuple[dict[str, Any], ...]
     problems: tuple[str, ...]
+    others: tuple[tuple[str, str, str, str, int], ...] = ()
     samples: tuple[str, ...] = ()  # what the text has, for whoever types a mapping of it
 
 
@@ -55,19 +61,41 @@ def try_mapping(url: str, typed: Adapter, *, fetch_text: Fetch = fetch_target) -
     try:
         trial = _trial(adapt(exposition, adapter_for(exposition, kind, typed)))
     except ExpositionError as error:
-        trial = Trial(kind.label, (), (str(error),))
-    return replace(trial, samples=samples)
+        return Trial(kind.label, (), (str(error),), samples=samples)
+    return replace(trial, samples=samples, problems=(*trial.problems, *_idle_rows(exposition, typed)))
+
+
+def _idle_rows(exposition: Exposition, typed: Adapter) -> Iterator[str]:
+    """A sentence for each row that finds nothing: misspelt, or of a counter that begins with its first count."""
+    for rule in typed.rules:
+        if not any(sample.name == rule.name and rule.matches(sample.labels) for sample in exposition.samples):
+            where = "".join(f" with {label}=“{value}”" for label, value in rule.where)
+            yield f"No sample is called {rule.name}{where}: its row finds nothing in this text."
 
 
 def _line(sample: Sample) -> str:
     labels = ", ".join(f'{name}="{value[:60]}"' for name, value in list(sample.labels.items())[:MAX_LABELS])
-    return f"{sample.name}{{{labels}}} {sample.value:g}"[:400]
+    return f"{sample.name}{{{labels}}} {_number(sample.value)}"[:400]
+
+
+def _number(value: float) -> str:
+    """A count with all its digits."""
+    return str(int(value)) if value.is_integer() else f"{value:g}"
 
 
 def _trial(adapted: Adapted) -> Trial:
     told = summary(adapted)
     remarks = filter(None, (*adapted.problems, adapted.note))
-    return Trial(Source.Kind(told["kind"]).label, tuple(told["engines"]), tuple(remarks))
+    return Trial(Source.Kind(told["kind"]).label, tuple(told["engines"]), tuple(remarks), tuple(_others(adapted)))
+
+
+def _others(adapted: Adapted) -> Iterator[tuple[str, str, str, str, int]]:
+    """Sums and sizes beside the tokens of prompts; of a histogram how many were counted."""
+    sums: Counter[tuple[str, str, str, str]] = Counter()
+    for key, value in (*adapted.counters.items(), *adapted.gauges.items()):
+        if key.metric not in _OF_PROMPTS:
+            sums[key.engine, key.model_name, key.metric.replace("_", " "), key.cache_tier] += value
+    yield from ((*place, value) for place, value in sorted(sums.items()))
 
 
 def _embedded(connection: redis.Redis, now: datetime) -> Trial:
@@ -77,5 +105,6 @@ def _embedded(connection: redis.Redis, now: datetime) -> Trial:
     return Trial(
         kind=Source.Kind.EMBEDDED.label,
         engines=tuple(engine for trial in trials for engine in trial.engines),
+        others=tuple(other for trial in trials for other in trial.others),
         problems=(*problems, *(problem for trial in trials for problem in trial.problems)),
     )

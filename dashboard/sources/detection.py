@@ -26,7 +26,9 @@ def adapter_for(exposition: Exposition, kind: str, typed: Adapter | None = None)
     for adapter in DETECTION_ORDER:
         if any(_has(exposition.names, mark) for mark in adapter.marks):
             return adapter
-    raise ExpositionError("No known engine's cache counters are in this metrics text; expected " + _known() + ".")
+    raise ExpositionError(
+        f"No known engine's cache counters are in this metrics text; expected {_known()}. Others are read by a mapping."
+    )
 
 
 def names_read_of(typed: Adapter | None) -> frozenset[str]:

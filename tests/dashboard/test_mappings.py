@@ -30,7 +30,7 @@ acme_prompt_tokens_total{node="n1",model="m"} 1000
 acme_reused_tokens_total{node="n1",model="m",where="hbm"} 300
 acme_reused_tokens_total{node="n1",model="m",where="dram"} 200
 acme_reused_tokens_total{node="n1",model="m",where="nowhere"} 7
-acme_pool_bytes{node="n1",where="dram"} 4096
+acme_pool_bytes{node="n1",where="dram"} 4294967296
 """
 ROWS: list[dict[str, str]] = [
     {"name": "acme_prompt_tokens_total", "means": "prompt_tokens"},
@@ -137,6 +137,23 @@ def test_trying_shows_what_is_made_of_the_text_and_what_else_is_in_it_and_saves_
     assert "acme_reused_tokens{node=&quot;n1&quot;, model=&quot;m&quot;, where=&quot;nowhere&quot;} 7" in page
     assert not Mapping.objects.exists()
     assert not Series.objects.exists()
+
+
+def test_trying_shows_generated_tokens_and_sizes_too_with_all_their_digits(admin: Client, address: str) -> None:
+    page = admin.post(f"{PAGE}try/", typed(ROWS, try_url=address)).content.decode()
+    assert "<td>used bytes</td><td>cpu</td><td>4294967296</td>" in page
+    assert "where=&quot;dram&quot;} 4294967296" in page
+
+
+def test_trying_names_each_row_that_finds_nothing(admin: Client, address: str) -> None:
+    misspelt = [
+        {"name": "acme_made_tokenz", "means": "generated_tokens"},
+        {"name": "acme_reused_tokens", "label": "where", "value": "nvme", "means": "hit_tokens", "cache_tier": "disk"},
+    ]
+    page = admin.post(f"{PAGE}try/", typed([*ROWS, *misspelt], try_url=address)).content.decode()
+    assert "No sample is called acme_made_tokenz: its row finds nothing in this text." in page
+    assert "No sample is called acme_reused_tokens with where=“nvme”: its row finds nothing in this text." in page
+    assert page.count("its row finds nothing") == 2
 
 
 def test_trying_a_saved_mapping_uses_the_rows_on_the_page(admin: Client, address: str) -> None:
