@@ -35,7 +35,7 @@ DAY = 86_400
 START = 1_800_000_000 // (360 * DAY) * (360 * DAY) + 100 * DAY
 OLDEST = dict.fromkeys(Resolution.values, 0)
 FACTS = (("resident_tokens", "gpu"), ("resident_tokens", "cpu"), ("capacity_tokens", "gpu"))
-exactly = settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+exactly = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 Steps = dict[tuple[str, ...], dict[int, int]]  # metric and tier → slot → value
 Told = tuple[int, int, str, int, int]  # engine, fact, model, seconds after START, value
 some = st.tuples(
