@@ -13,6 +13,7 @@ _READ_ONLY = (
     "follows another."
 )
 _UNREADABLE = "The database's file cannot be opened: has its folder, TIERSCOPE_HOME, gone, or is it somebody else's?"
+_BROKEN = "The database's file cannot be read or written: its disk has an error, or no room."
 _NO_TABLES = (
     "The database has no tables of this version. `make run` makes them; a command finds that database by the same "
     "variables (TIERSCOPE_HOME, DATABASE_URL), in the same folder."
@@ -25,7 +26,7 @@ _SENTENCES = {  # by what the error says
     "readonly database": _READ_ONLY,
     "in a read-only transaction": _READ_ONLY,
     "unable to open database file": _UNREADABLE,
-    "disk i/o error": "The database's file cannot be read or written: its disk has an error, or no room.",
+    "disk i/o error": _BROKEN,
     "no such table": _NO_TABLES,
     "no such column": _NO_TABLES,
     r'relation ".*" does not exist': _NO_TABLES,
@@ -38,6 +39,15 @@ _SENTENCES = {  # by what the error says
     "the connection is lost": _AWAY,
     "terminating connection": _AWAY,
 }
+
+
+_OF_STORAGE = frozenset({_FULL, _READ_ONLY, _UNREADABLE, _BROKEN, _AWAY})
+
+
+def storage_problem(error: BaseException | None) -> str:
+    """`why_not` where no traceback helps: whatever was to be stored, it would not have been."""
+    told = why_not(error)
+    return told if told in _OF_STORAGE else ""
 
 
 def why_not(error: BaseException | None) -> str:

@@ -1,7 +1,6 @@
 """Every setting of the Django project. A wrong environment variable fails at start with its name."""
 
 import hashlib
-import logging
 import secrets
 import ssl
 import tempfile
@@ -15,6 +14,7 @@ import django_stubs_ext
 from csp.constants import NONE, SELF, UNSAFE_INLINE
 from environs import Env, EnvError, EnvValidationError, validate
 
+from dashboard import log_lines
 from dashboard.secret_files import read_or_create
 from dashboard.server_urls import DATABASE_ENGINES, DATABASE_EXPECTED, REDIS_EXPECTED, redis_problem
 from dashboard.settings_lists import ALLOWED_HOST, API_ADDRESS, PROXY, TRUSTED_ORIGIN
@@ -292,27 +292,13 @@ CONTENT_SECURITY_POLICY = {
 # -- Logging ----------------------------------------------------------------------------------------------------------
 _LEVELS = validate.OneOf(["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"])
 
-
-def _is_news(record: logging.LogRecord) -> bool:
-    """A probe that asks every few seconds says itself what it found; 503 means that something is down, not an error."""
-    path = getattr(getattr(record, "request", None), "path", "")
-    return (path, getattr(record, "status_code", 0)) != ("/healthz", 503)
-
-
-def _without_a_clients_traceback(record: logging.LogRecord) -> bool:
-    """What a client did wrong (a host name, too many fields) is one line: where in Django it was noticed is no news."""
-    if getattr(record, "status_code", 500) < 500:
-        record.exc_info = record.exc_text = None
-    return True
-
-
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "filters": {
-        "news": {"()": "django.utils.log.CallbackFilter", "callback": _is_news},
-        "short": {"()": "django.utils.log.CallbackFilter", "callback": _without_a_clients_traceback},
+        "news": {"()": "django.utils.log.CallbackFilter", "callback": log_lines.is_news},
+        "short": {"()": "django.utils.log.CallbackFilter", "callback": log_lines.in_short},
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["short"]}},
     "root": {"handlers": ["console"], "level": env.str("TIERSCOPE_LOG_LEVEL", "INFO", validate=_LEVELS)},

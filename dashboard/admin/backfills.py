@@ -61,11 +61,15 @@ class BackfillAdmin(admin.ModelAdmin[Backfill]):
 
     @admin.action(description="Stop where they are", permissions=["change"])
     def stop_them(self, request: HttpRequest, chosen: QuerySet[Backfill]) -> None:
-        for backfill in chosen:
+        going_on = [backfill for backfill in chosen if not backfill.is_done]
+        for backfill in going_on:
             stop(backfill)
+        self.message_user(request, f"{len(going_on)} stopped; what they imported stays.", messages.SUCCESS)
 
     @admin.display(description="progress")
     def progress(self, backfill: Backfill) -> str:
+        if backfill.start_at == backfill.end_at:
+            return "stopped before anything"
         return format_html(
             '<progress max="100" value="{0}" aria-label="imported"></progress> {0} %', int(100 * backfill.share)
         )

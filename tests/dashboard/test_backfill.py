@@ -291,6 +291,16 @@ def test_one_that_is_stopped_keeps_what_it_has_and_leaves_the_rest_free() -> Non
     assert (rest.start_at, rest.end_at) == (one.end_at, at(END))
 
 
+def test_the_list_says_what_was_stopped(client: Client) -> None:
+    client.force_login(User.objects.create_superuser("ada"))
+    (one,) = plan(wanted(source(), "http://prometheus:9090"), now=timezone.now())
+    form = {"action": "stop_them", "_selected_action": one.pk}
+    page = client.post("/admin/dashboard/backfill/", form, follow=True).content.decode()
+    assert "1 stopped; what they imported stays." in page
+    assert "stopped before anything" in page
+    assert 'value="100"' not in page
+
+
 def test_a_token_is_sent_to_the_prometheus() -> None:
     seen: list[Allowed] = []
 

@@ -1,4 +1,4 @@
-"""What a client did wrong is one line in the log: no traceback through Django's own code."""
+"""What a client did wrong, or a full disk, is one line in the log: no traceback through code that is not to blame."""
 
 import io
 import logging
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import OperationalError
 from django.test import Client
 
 from dashboard.models import Source
@@ -40,6 +41,28 @@ def test_so_is_a_trial_that_is_only_looked_at(console: io.StringIO) -> None:
     source = Source.objects.create(name="one", url="http://127.0.0.1:1/metrics")
     assert browser.get(f"/admin/dashboard/source/{source.pk}/trial/").status_code == 403
     assert len(console.getvalue().splitlines()) == 1
+
+
+def test_so_is_a_database_that_cannot_be_used(console: io.StringIO) -> None:
+    """Every task would tell where it noticed: on the disk that is full."""
+    try:
+        raise OperationalError("database or disk is full")
+    except OperationalError:
+        logging.getLogger("celery.app.trace").exception("Task %s failed", "record_due")
+    assert console.getvalue().endswith(
+        "Task record_due failed – The disk of the database is full: nothing can be stored until there is room on it. "
+        "What is stored stays.\n"
+    )
+    assert len(console.getvalue().splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", ["database is locked", "no such column: told", "syntax error"])
+def test_an_error_of_the_database_that_may_be_ours_keeps_its_traceback(console: io.StringIO, words: str) -> None:
+    try:
+        raise OperationalError(words)
+    except OperationalError:
+        logging.getLogger("dashboard.tasks").exception("failed")
+    assert "Traceback" in console.getvalue()
 
 
 def test_our_own_failures_keep_their_traceback(console: io.StringIO) -> None:

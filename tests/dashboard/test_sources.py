@@ -126,6 +126,13 @@ def test_a_source_that_cannot_be_watched_is_refused_with_a_sentence(
 
 
 @pytest.mark.django_db
+def test_a_selector_that_is_empty_is_not_taken_for_none() -> None:
+    with pytest.raises(CommandError, match="--selector is empty"):
+        call_command("addsource", "prod", "http://prometheus:9090", "--selector", "")
+    assert not Source.objects.exists()
+
+
+@pytest.mark.django_db
 def test_a_name_is_watched_once() -> None:
     add_source("prod", "http://gpu-7/metrics", kind="auto", interval_seconds=10, now=timezone.now())
     with pytest.raises(ValidationError, match="already exists"):

@@ -27,7 +27,6 @@ class Command(BaseCommand):
         parser.add_argument("url", help="Where its metrics text is, like http://gpu-7:8000/metrics, or a Prometheus.")
         parser.add_argument(
             "--selector",
-            default="",
             help='Of a Prometheus: which series are its, like {instance="gpu-7:8000"}. ' + HELP,
         )
         parser.add_argument("--kind", default=Source.Kind.AUTO.value, choices=_KINDS)
@@ -37,6 +36,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["selector"] == "":  # of a shell's variable, say: without it the Prometheus' own text would be read
+            raise CommandError('--selector is empty; expected labels like {instance="gpu-7:8000"}.')
         try:
             source = add_source(
                 options["name"],
@@ -45,7 +46,7 @@ class Command(BaseCommand):
                 interval_seconds=options["interval"],
                 now=timezone.now(),
                 mapping=_mapping(options["mapping"]),
-                selector=options["selector"],
+                selector=options["selector"] or "",
                 access=typed_access() if options["selector"] else None,
             )
         except ValidationError as error:
