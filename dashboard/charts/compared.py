@@ -4,7 +4,6 @@ Draws from what selectors/sides.py read.
 """
 
 from collections.abc import Callable, Sequence
-from math import floor, log10
 from typing import Any
 
 from dashboard.charts import words
@@ -12,6 +11,7 @@ from dashboard.charts.differences import Better, Difference, points, relative
 from dashboard.charts.hit_rate import hit_rate_figure
 from dashboard.charts.palette import COMPUTED, LOOKS, TIER_ORDER
 from dashboard.charts.parts import Figure
+from dashboard.charts.percentiles import marked_range
 from dashboard.charts.tokens import tokens_figure
 from dashboard.charts.ttft import ttft_figure
 from dashboard.selectors.comparisons import are_alike, share_of_looks
@@ -134,7 +134,7 @@ def _share_axis(couple: list[Figure]) -> None:
     axis = dict(taller["layout"]["yaxis"])
     top = 1.05 * max(every)
     if axis.get("type") == "log":
-        axis["range"] = [floor(10 * log10(min(every))) / 10, log10(top)]
+        axis["range"] = marked_range(axis["tickvals"], every)
     else:
         axis.setdefault("range", [0, top])
     for figure in couple:

@@ -41,7 +41,7 @@ def _untold_tiers(told: Collection[tuple[str, str]]) -> Iterator[str]:
     if tiers[Metric.HIT_TOKENS] == {_UNATTRIBUTED}:
         yield "In which tier its hits lay: all are unattributed."
     elif _UNATTRIBUTED in tiers[Metric.HIT_TOKENS]:
-        yield "In which tier some of its hits lay: these are unattributed."
+        yield "In which tier some hits lay, if any: such hits are unattributed."
     if _UNATTRIBUTED in tiers[Metric.TTFT]:
         yield "For which tier a request waited: its times to first token are those of all requests together."
 

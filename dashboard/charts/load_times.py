@@ -15,4 +15,4 @@ def load_times_figure(series: dict[str, Any], starts: Sequence[int], step_second
     """Args: `series` as `load_times_series` returns it; its steps may be longer than those of the period's charts."""
     x = [start + series["step_seconds"] * 500 for start in milliseconds(series["starts"])]
     traces = percentile_lines(tiers_in(series["tiers"]), series["tiers"], x, least_seconds=0.00001, digits=6)
-    return {"data": traces, "layout": layout(starts, step_seconds, yaxis=seconds_axis(_TICKS))}
+    return {"data": traces, "layout": layout(starts, step_seconds, yaxis=seconds_axis(_TICKS, traces))}

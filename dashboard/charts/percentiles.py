@@ -1,11 +1,14 @@
 """p50 and p95 of a time by tier, as lines on a logarithmic axis. Knows nothing about what took so long."""
 
 from collections.abc import Mapping, Sequence
+from math import log10
 from typing import Any
 
 from dashboard.charts.palette import LOOKS
 from dashboard.charts.parts import Number, Values, line
 from dashboard.charts.words import duration
+
+_FEWEST_MARKS = 2  # one alone does not say how long an axis is
 
 
 def percentile_lines(
@@ -33,5 +36,19 @@ def _positive(values: Values, least_seconds: float, digits: int) -> list[Number 
     return [None if value is None else round(max(value, least_seconds), digits) for value in values]
 
 
-def seconds_axis(ticks: Sequence[float]) -> dict[str, Any]:
-    return {"type": "log", "tickvals": list(ticks), "ticktext": [duration(tick) for tick in ticks]}
+def seconds_axis(ticks: Sequence[float], traces: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Reaches to the next marks where these traces lie between two of them: an axis without a number says nothing."""
+    axis = {"type": "log", "tickvals": list(ticks), "ticktext": [duration(tick) for tick in ticks]}
+    drawn = [value for trace in traces for value in trace["y"] if value]
+    return axis | ({"range": marked_range(ticks, drawn)} if drawn and _num_marks(ticks, drawn) < _FEWEST_MARKS else {})
+
+
+def _num_marks(ticks: Sequence[float], drawn: Sequence[float]) -> int:
+    return sum(min(drawn) <= tick <= max(drawn) for tick in ticks)
+
+
+def marked_range(ticks: Sequence[float], drawn: Sequence[float]) -> list[float]:
+    """The ends of a logarithmic axis from the mark below all of `drawn` to the one above."""
+    below = max((tick for tick in ticks if tick < min(drawn)), default=min(drawn))
+    above = min((tick for tick in ticks if tick > max(drawn)), default=max(drawn))
+    return [log10(below), log10(above)]

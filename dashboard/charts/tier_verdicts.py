@@ -122,6 +122,11 @@ def _remarks(tier: TierCost, costs: Costs) -> Iterator[str]:
     if tier.num_given_up:
         times = "once" if tier.num_given_up == 1 else f"{tier.num_given_up:,} times"
         yield f"Its server was given up {times}: while it is, nothing is read or stored. “Tiers now” says how it is."
+    if tier.tier != "gpu" and tier.loaded_blocks is not None and tier.elsewhere_hit_tokens:
+        yield (
+            f"{words.count(tier.elsewhere_hit_tokens)} of its hit tokens are of engines that do not tell what they "
+            "load and store: this is of the others."
+        )
     if tier.is_partly_saved:
         yield "Engines that do not tell how long computing takes are left out of the seconds."
 

@@ -16,4 +16,4 @@ def ttft_figure(series: dict[str, Any], step_seconds: int) -> Figure:
     x = [start + step_seconds * 500 for start in milliseconds(starts)]
     tiers = [*TIER_ORDER, NO_TIER]
     traces = percentile_lines(tiers, series["tiers"], x, least_seconds=0.0001, digits=4)
-    return {"data": traces, "layout": layout(starts, step_seconds, yaxis=seconds_axis(_TICKS))}
+    return {"data": traces, "layout": layout(starts, step_seconds, yaxis=seconds_axis(_TICKS, traces))}

@@ -30,7 +30,7 @@ class TierCost:
 
     `loaded_tokens` began their way to gpu; `saved_seconds` is the prefill that its hits stood for less its loads,
     engine by engine, None where no engine with hits here told what its prefill takes. `load_times` are loads of one
-    block by upper bound in seconds.
+    block by upper bound in seconds. `elsewhere_hit_tokens` are of engines that do not tell what they load here.
     """
 
     tier: str
@@ -52,6 +52,7 @@ class TierCost:
     left_tokens: Mapping[str, int] | None = None
     saved_seconds: float | None = None
     is_partly_saved: bool = False
+    elsewhere_hit_tokens: int = 0
 
     @property
     def load_p50(self) -> float | None:
@@ -119,7 +120,7 @@ def tier_costs(
         prompt_tokens=told.number(Metric.PROMPT_TOKENS) or 0,
         prefill_tokens=told.number(Metric.PREFILL_TOKENS),
         prefill_seconds=told.seconds(Metric.PREFILL_MICROSECONDS),
-        tiers={tier: _with_saved(_tier(told, tier), each) for tier in TIERS},
+        tiers={tier: _by_engine(_tier(told, tier), each) for tier in TIERS},
     )
 
 
@@ -160,14 +161,18 @@ def _tier(told: _Told, tier: str) -> TierCost:
     )
 
 
-def _with_saved(tier: TierCost, models: Collection[_Told]) -> TierCost:
-    """Engines compute at their own speeds, so that each one's hits are worth its own seconds."""
-    saved = [_saved(told, tier.tier) for told in models if told.number(Metric.HIT_TOKENS, tier.tier)]
+def _by_engine(tier: TierCost, models: Collection[_Told]) -> TierCost:
+    """Engines compute at their own speeds, so that each one's hits are worth its own seconds; some tell hits alone."""
+    hits = [(told, number) for told in models if (number := told.number(Metric.HIT_TOKENS, tier.tier))]
+    saved = [_saved(told, tier.tier) for told, _ in hits]
     known = [seconds for seconds in saved if seconds is not None]
     return replace(
         tier,
         saved_seconds=sum(known) if known else None,
         is_partly_saved=bool(known) and len(known) < len(saved),
+        elsewhere_hit_tokens=sum(
+            number for told, number in hits if told.number(Metric.LOADED_BLOCKS, tier.tier) is None
+        ),
     )
 
 

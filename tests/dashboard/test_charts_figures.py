@@ -142,6 +142,25 @@ def test_a_tier_that_nobody_read_has_no_line() -> None:
     assert figure["data"] == []
 
 
+@pytest.mark.parametrize(
+    ("least", "most", "edges"),
+    [
+        (0.375, 0.4875, [0.2, 0.5]),
+        (0.5, 0.5, [0.2, 1]),
+        (0.3, 0.6, [0.2, 1]),
+        (200, 300, [100, 300]),
+    ],
+)
+def test_times_between_two_marks_have_an_axis_with_both(least: float, most: float, edges: list[float]) -> None:
+    figure = ttft_figure({"starts": [1000], "tiers": {"gpu": {"p50": [least], "p95": [most]}}}, 10)
+    assert [10**edge for edge in figure["layout"]["yaxis"]["range"]] == pytest.approx(edges)
+
+
+def test_times_over_several_marks_leave_the_axis_to_the_chart() -> None:
+    figure = ttft_figure({"starts": [1000], "tiers": {"gpu": {"p50": [0.1], "p95": [0.9]}}}, 10)
+    assert "range" not in figure["layout"]["yaxis"]
+
+
 def test_a_zero_has_a_place_on_the_logarithmic_axis() -> None:
     figure = ttft_figure({"starts": [1000], "tiers": {"gpu": {"p50": [0.0], "p95": [0.3]}}}, 10)
     assert figure["data"][0]["y"] == [0.0001]

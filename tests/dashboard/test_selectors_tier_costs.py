@@ -122,6 +122,14 @@ def test_what_no_engine_tells_is_none_and_what_did_not_happen_is_0() -> None:
     assert (cpu.skipped_tokens, cpu.loaded_blocks, cpu.load_seconds_a_token) == (0, 0, None)
 
 
+def test_hits_of_engines_that_tell_no_loads_are_counted_apart() -> None:
+    store = AmountStore()
+    store.tell(START, TOLD, "a")
+    store.tell(START, {("hit_tokens", "disk", ""): 64}, "tells-hits-alone")
+    assert tier_costs(PERIOD).tiers["disk"].elsewhere_hit_tokens == 64
+    assert tier_costs(PERIOD, engine="a").tiers["disk"].elsewhere_hit_tokens == 0
+
+
 def test_each_engine_s_hits_are_worth_its_own_seconds() -> None:
     store = AmountStore()
     store.tell(START, TOLD, "a")

@@ -53,6 +53,12 @@ def test_stores_without_loads_do_not_pay() -> None:
     assert "switch it off (size 0)" in verdict.sentences[0]
 
 
+def test_hits_of_engines_that_do_not_tell_their_loads_are_said_beside_the_verdict_of_the_others() -> None:
+    verdict = judged(loaded_blocks=0, loaded_tokens=0, load_seconds=0.0, elsewhere_hit_tokens=2_050, saved_seconds=None)
+    assert verdict.kind is Kind.COSTS
+    assert verdict.sentences[1].startswith("2,050 of its hit tokens are of engines that do not tell what they load")
+
+
 def test_a_tier_that_has_let_nothing_go_yet_is_not_condemned_for_reads_that_may_come() -> None:
     verdict = judged(
         loaded_blocks=0,
