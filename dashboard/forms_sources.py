@@ -52,8 +52,17 @@ class AccessForm(forms.ModelForm[Any]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._refuse_numbers_early()
         if "forget" in self.fields and not self._stored:
             self.fields["forget"].disabled = True
+
+    def _refuse_numbers_early(self) -> None:
+        """By the model's bounds: Django asks them when the instance has the number already, and how that instance goes
+        is reckoned and shown beside what is wrong.
+        """
+        for name, field in self.fields.items():
+            if isinstance(field, forms.IntegerField):
+                field.validators = [*self.instance._meta.get_field(name).validators]
 
     @property
     def _stored(self) -> bool:

@@ -8,8 +8,9 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.utils import timezone
 
-from dashboard.models import Backfill, Source
+from dashboard.models import Backfill, Discovery, Source
 from dashboard.services.backfill import check
 from dashboard.sources.address import address_problem
 from dashboard.sources.exposition import parse
@@ -41,6 +42,23 @@ def test_an_address_that_can_only_fail_is_one_sentence(url: str) -> None:
 )
 def test_an_address_that_can_be_asked_is_none(url: str) -> None:
     assert address_problem(url) == ""
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("number", ["-1", "0", "3601", "9" * 30])
+def test_a_number_that_is_refused_is_not_reckoned_with(client: Client, number: str) -> None:
+    """The page of a source and of a discovery shows how they go, which depends on how often they are read."""
+    client.force_login(User.objects.create_superuser("ada"))
+    now = timezone.now()
+    source = Source.objects.create(name="prod", url="http://127.0.0.1:1/m", last_scraped_at=now, last_ok_at=now)
+    form = {"name": "prod", "kind": "auto", "url": source.url, "interval_seconds": number, "is_enabled": "on"}
+    page = client.post(f"/admin/dashboard/source/{source.pk}/change/", form).content.decode()
+    assert ("Ensure this value" in page, page.count("Ensure this value"), ">up</b>" in page) == (True, 1, True)
+    told = {"name": "list", "kind": "file", "location": "/etc/targets/a.json", "source_kind": "auto"}
+    discovery = Discovery.objects.create(name="list", location="/etc/targets/a.json", last_ok_at=now)
+    form = {**told, "interval_seconds": "10", "refresh_seconds": "9" * 30}
+    answer = client.post(f"/admin/dashboard/discovery/{discovery.pk}/change/", form)
+    assert "Ensure this value" in answer.content.decode()
 
 
 @pytest.mark.django_db
