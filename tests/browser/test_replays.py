@@ -36,8 +36,8 @@ def test_a_run_says_what_it_found_and_its_links_show_the_same_on_the_charts(visi
     small.get_by_role("link", name="Overview").click()
     page.wait_for_selector("body[data-ready]")
     expect(page.locator("[data-tile=prompt_tokens] .value")).to_have_text(f"{prompt:,}")
-    expect(page.get_by_label("Engine")).to_have_value("small")
-    page.get_by_label("Engine").select_option("")
+    expect(page.get_by_role("combobox", name="Engine")).to_have_value("small")
+    page.get_by_role("combobox", name="Engine").select_option("")
     expect(page.locator("[data-tile=prompt_tokens] .value")).not_to_have_text(f"{prompt:,}")
 
 

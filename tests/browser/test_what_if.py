@@ -199,7 +199,7 @@ def test_a_watched_engine_without_a_curve_says_what_to_switch_on_there(
     pages_stack.seed("an_hour", "a_watched_vllm")
     page = what_if(visits, "?range=1h&engine=gpu-7/0")
     expect(page.locator("#obstacle")).to_contain_text("--kv-cache-metrics")
-    page.get_by_label("Engine").select_option("local")
+    page.get_by_role("combobox", name="Engine").select_option("local")
     expect(page.locator("#prediction")).to_be_visible()
 
 
