@@ -163,6 +163,25 @@ def test_an_engine_that_another_source_reads_already_is_told_to_be_counted_twice
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("selector", "is_told"),
+    [
+        ('{job="vllm", instance="gpu-7:8000"}', True),
+        ('{instance = "gpu-7:8000"}', True),
+        ('{instance="gpu-7:80000"}', False),
+        ('{instance!="gpu-7:8000"}', False),
+        ('{old_instance="gpu-7:8000"}', False),
+        ('{job="vllm"}', False),
+    ],
+)
+def test_an_engine_that_is_read_itself_and_from_a_prometheus_is_told_on_both(selector: str, is_told: bool) -> None:
+    itself = Source.objects.create(name="itself", url="http://gpu-7:8000/metrics", kind="vllm")
+    found = Source.objects.create(name="found", url="http://prometheus:9090", kind="vllm", selector=selector)
+    assert ("“itself” reads gpu-7:8000, too" in read_twice(found)) is is_told
+    assert ("“found” reads gpu-7:8000, too" in read_twice(itself)) is is_told
+
+
+@pytest.mark.django_db
 def test_a_source_that_is_not_read_any_more_counts_nothing_twice() -> None:
     url = "http://gpu-7:8000/metrics"
     Source.objects.create(name="off", url=url, is_enabled=False)
