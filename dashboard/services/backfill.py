@@ -36,7 +36,7 @@ from dashboard.sources.prometheus import (
     check_server,
     steps,
 )
-from dashboard.sources.reading import Reading, readings
+from dashboard.sources.reading import Reading, readings, total_samples
 from dashboard.sources.tables import ADAPTERS
 from dashboard.sources.target import Target
 
@@ -238,8 +238,9 @@ def _piece(backfill: Backfill, settled: datetime, ask: Ask) -> tuple[list[Booked
         for second, exposition in steps(
             history, adapter, begin.timestamp(), end.timestamp(), backfill.step_seconds, ask
         ):
-            num_samples += len(exposition.samples)
-            for reading in _readings(exposition, target, backfill.source.name, second):
+            seen = _readings(exposition, target, backfill.source.name, second)
+            num_samples += total_samples(seen)  # what is skipped (NaN, negative) is not imported
+            for reading in seen:
                 booked += _increases(reading, states, second - half)
     return booked, states, num_samples, last
 

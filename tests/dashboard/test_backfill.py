@@ -190,6 +190,8 @@ def test_odd_values_in_history_are_skipped_as_in_a_text() -> None:
     odd = [[START, "100"], [START + 60, "NaN"], [START + 120, "-1"], [START + 180, "+Inf"], [START + 240, "130"]]
     advance(one.pk, now=timezone.now(), ask=Fake(prefix_cache_queries=odd))
     assert stored(86400)["prompt_tokens", ""] == 30
+    one.refresh_from_db()
+    assert one.num_samples == 2
 
 
 @pytest.mark.parametrize(
