@@ -19,7 +19,7 @@ from django.utils.html import format_html
 from dashboard import valkey
 from dashboard.charts.words import duration
 from dashboard.forms_sources import SourceForm
-from dashboard.models import Series, Source
+from dashboard.models import EngineKind, Series, Source
 from dashboard.selectors.source_places import read_twice
 from dashboard.selectors.source_states import describe, state_of
 from dashboard.selectors.tier_states import UNKNOWN
@@ -45,7 +45,7 @@ _HEALTH = ("state", "last_tried", "last_read", "took", "samples", "remarks")
 @admin.register(Source)
 class SourceAdmin(admin.ModelAdmin[Source]):
     form = SourceForm
-    list_display = ["name", "state", "kind", "url", "every", "last_tried", "took", "samples"]
+    list_display = ["name", "state", "read_kind", "url", "every", "last_tried", "took", "samples"]
     list_filter = ["kind", "discovery"]
     search_fields = ["name", "url", "selector"]
     list_select_related = ["discovery"]
@@ -159,6 +159,12 @@ class SourceAdmin(admin.ModelAdmin[Source]):
         embedded: list[Any] = [source for source in sources if source.kind == Source.Kind.EMBEDDED]
         return [str(x) for x in sources], {"sources": len(sources), "series": num_series}, lacking, embedded
 
+    @admin.display(description="kind", ordering="kind")
+    def read_kind(self, source: Source) -> str:
+        """What was detected, where something was."""
+        label = str(EngineKind(source.read_as).label)
+        return label if source.read_as == source.kind else f"{label} (detected)"
+
     @admin.display(description="every", ordering="interval_seconds")
     def every(self, source: Source) -> str:
         return f"{source.interval_seconds} s"
@@ -191,7 +197,8 @@ class SourceAdmin(admin.ModelAdmin[Source]):
     @admin.display(description="remarks")
     def remarks(self, source: Source) -> str:
         """What was odd about a text that could be read; why one could not is in the state."""
-        return " ".join(filter(None, [source.last_error, read_twice(source)])) or "none"
+        told = "" if source.last_error in describe(source, timezone.now()) else source.last_error
+        return " ".join(filter(None, [told, read_twice(source)])) or "none"
 
 
 def _remove(sources: list[Source]) -> None:

@@ -48,6 +48,10 @@ def label_of(origin: str) -> str:
     return "not told" if origin == UNTOLD else LOOKS[origin].label
 
 
+def legend(origins: Iterable[str]) -> list[dict[str, str]]:
+    return [{"origin": origin, "label": label_of(origin)} for origin in origins]
+
+
 def with_the_rest(counted: Iterable[tuple[str, int | None]], prompt: int) -> list[tuple[str, int]]:
     """Origins that are told, and last the prompt's tokens of which none is; nothing where no origin is told at all."""
     told = [(origin, tokens) for origin, tokens in counted if tokens is not None]

@@ -7,6 +7,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from dashboard.charts.palette import COMPUTED, TIER_ORDER, UNTOLD, legend
 from dashboard.models import Replay
 from dashboard.selectors.engine_facts import engine_facts
 from dashboard.selectors.engines import fleet
@@ -25,12 +26,17 @@ _COMPARE = [
 
 def fleet_page(request: HttpRequest) -> HttpResponse:
     """Every engine in one table."""
-    return charts_page(request, "fleet.html", [*_TABLE, "js/fleet/rows.js"], name="fleet", what="Engines")
+    return _table(request, "fleet", "Engines")
 
 
 def models_page(request: HttpRequest) -> HttpResponse:
     """The engines that serve the same model, added up."""
-    return charts_page(request, "models.html", [*_TABLE, "js/models/rows.js"], name="models", what="Models")
+    return _table(request, "models", "Models")
+
+
+def _table(request: HttpRequest, name: str, what: str) -> HttpResponse:
+    colours = legend((*TIER_ORDER, COMPUTED, UNTOLD))
+    return charts_page(request, f"{name}.html", [*_TABLE, f"js/{name}/rows.js"], name=name, what=what, legend=colours)
 
 
 def engine_page(request: HttpRequest, name: str) -> HttpResponse:

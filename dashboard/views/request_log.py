@@ -6,7 +6,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from dashboard.charts.palette import COMPUTED, LOOKS
+from dashboard.charts.palette import COMPUTED, legend
 from dashboard.charts.words import ago, duration
 from dashboard.models import CacheTier, RequestLog
 from dashboard.selectors.present import engines_and_models
@@ -41,7 +41,7 @@ def requests(request: HttpRequest) -> HttpResponse:
         "missing_page": asked if page.number != asked and page.rows else None,
         "newer": _address(request, page.number - 1) if page.number > 1 else "",
         "older": _address(request, page.number + 1) if page.has_next else "",
-        "legend": [{"origin": origin, "label": LOOKS[origin].label} for origin in (*_TIERS, COMPUTED)],
+        "legend": legend((*_TIERS, COMPUTED)),
     }
     return render(request, "requests.html", context)
 

@@ -360,3 +360,23 @@ class TestSecrets:
     def test_the_embedded_source_has_none_of_it(self, admin: Client) -> None:
         page = admin.get(f"{LIST}{ensure_embedded().pk}/change/").content.decode()
         assert "typed_token" not in page
+
+
+def test_the_list_says_what_was_detected(admin: Client) -> None:
+    fields = {"url": "http://prod/metrics", "kind": "auto"}
+    Source.objects.create(name="found", detected_kind="vllm", **fields)
+    Source.objects.create(name="new", **fields)
+    page = admin.get("/admin/dashboard/source/").content.decode()
+    assert "vLLM 0.32 or newer (detected)" in page
+    assert '<td class="field-read_kind">Detect</td>' in page
+
+
+def test_why_a_source_could_not_be_read_is_said_once(admin: Client) -> None:
+    source = Source.objects.create(
+        name="prod",
+        url="http://prod/metrics",
+        last_error="prod could not be read: Connection refused.",
+        last_scraped_at=timezone.now(),
+    )
+    page = admin.get(f"/admin/dashboard/source/{source.pk}/change/").content.decode()
+    assert page.count("prod could not be read: Connection refused.") == 1

@@ -1,5 +1,6 @@
 """The fleet's table: every engine's tokens as the totals have them, worst first, with a line of its hit rate."""
 
+import re
 import time
 from typing import Any
 
@@ -104,3 +105,11 @@ def test_a_line_has_few_points_whatever_the_period(seconds: int) -> None:
     assert 5 <= len(steps.starts) <= 34
     assert isinstance(steps, Period)
     assert steps.start <= period.start < period.end <= steps.end
+
+
+@pytest.mark.parametrize("page", ["/fleet/", "/models/"])
+def test_the_colours_of_the_bars_are_named(browser: Client, page: str) -> None:
+    told = browser.get(page).content.decode()
+    assert re.findall(r'<li data-origin="(\w+)"><span class="swatch">', told) == [
+        *("gpu", "cpu", "disk", "remote", "unattributed", "computed", "untold")
+    ]
