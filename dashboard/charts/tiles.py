@@ -9,6 +9,7 @@ from typing import Any
 from dashboard.charts import words
 from dashboard.charts.differences import points, relative
 from dashboard.charts.palette import COMPUTED, label_of, tiers_in, with_the_rest
+from dashboard.models import CacheTier
 from dashboard.selectors.comparisons import are_alike, share_of_looks
 
 Totals = dict[str, Any]
@@ -72,8 +73,8 @@ def origins(totals: Totals) -> list[dict[str, Any]]:
     """Where the period's prompt tokens came from, fastest tier first, computed and what is not told last; shares of all
     prompt tokens.
     """
-    prompt = totals["prompt_tokens"]
-    counted = [(tier, totals["hit_tokens"][tier]) for tier in tiers_in(totals["hit_tokens"])]
+    prompt, hits = totals["prompt_tokens"], totals["hit_tokens"]
+    counted = [(tier, hits[tier]) for tier in tiers_in(hits) if hits[tier] or tier != CacheTier.UNATTRIBUTED]
     return [
         {
             "origin": origin,

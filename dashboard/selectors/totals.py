@@ -61,6 +61,7 @@ def _read(period: Period, engine: str | None, model_name: str | None) -> _Sums:
     series = counters_of(metrics, engine=engine, model_name=model_name)
     names = names_of(series, "metric", "cache_tier", "detail")
     found = _Sums(told={metric for metric, *_ in names.values()})
+    found.hits = {tier: 0 for metric, tier, _ in names.values() if metric == Metric.HIT_TOKENS}
     for series_id, total in span_sums(names, period, series.model).items():
         _sort_out(found, *names[series_id], total=total)
     return found
@@ -68,7 +69,7 @@ def _read(period: Period, engine: str | None, model_name: str | None) -> _Sums:
 
 def _sort_out(found: _Sums, metric: str, tier: str, detail: str, *, total: int) -> None:
     if metric == Metric.HIT_TOKENS:
-        found.hits[tier] = found.hits.get(tier, 0) + total
+        found.hits[tier] += total
     elif metric == Metric.TTFT:
         found.ttft[float(detail)] += total
     else:

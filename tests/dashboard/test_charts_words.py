@@ -164,3 +164,8 @@ def test_any_age_has_words(seconds: float) -> None:
 
 def test_one_is_no_plural() -> None:
     assert [words.counted(number, "block") for number in (0, 1, 1200)] == ["0 blocks", "1 block", "1,200 blocks"]
+
+
+def test_a_tier_without_hits_is_a_part_of_zero_and_nothing_unattributed_is_none() -> None:
+    parts = origins(totals(hit_tokens={"gpu": 720, "disk": 0, "unattributed": 0}))
+    assert [(part["label"], part["tokens"]) for part in parts] == [("gpu", 720), ("disk", 0), ("computed", 480)]

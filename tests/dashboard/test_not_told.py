@@ -15,6 +15,7 @@ pytestmark = pytest.mark.usefixtures("valkey", "db")
 START = 1_790_000_000
 PERIOD = {"start": START - 300, "end": START + 300}
 LMCACHE = (Path(__file__).parent / "expositions/lmcache-0.5.6-mp-built.txt").read_text()
+VLLM = (Path(__file__).parent / "expositions/vllm-0.32.0-multitier-edited.txt").read_text()
 KVBM = (Path(__file__).parent / "expositions/kvbm-built.txt").read_text()
 ASKED = "lmcache_mp_lookup_requested_tokens_total{"
 
@@ -105,3 +106,12 @@ tierscope_cached_prompt_tokens_total{engine="lmc",model_name="m",cache_tier="cpu
 """
     watched("tierscope", told, doubled(told))
     assert stored(86400) == {("prompt_tokens", ""): 100, ("hit_tokens", "cpu"): 40}
+
+
+def test_a_tier_that_is_told_and_had_no_hits_is_zero_in_totals_and_files(admin: Client) -> None:
+    watched("auto", VLLM, VLLM.replace(" 9930.0", " 9940.0"))
+    told = admin.get("/api/v1/totals", {"from": START - 300, "to": START + 300}).json()
+    assert told["hit_tokens"] == dict.fromkeys(("gpu", "cpu", "disk", "remote", "unattributed"), 0)
+    query = f"start={PERIOD['start']}&end={PERIOD['end']}&engine=prod/0&against=before"
+    file = admin.get(f"/api/charts/compare.csv?{query}").content.decode()
+    assert "disk_hit_tokens,0,\r\n" in file
