@@ -36,9 +36,11 @@ def signed_in(stack: AdminStack, chromium: Browser, tmp_path_factory: pytest.Tem
     return path
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def context(stack: AdminStack, chromium: Browser, signed_in: Path) -> Iterator[BrowserContext]:
+    """One window for all, whose first page stays open: see SHARED_RENDERER."""
     opened = chromium.new_context(base_url=stack.url, storage_state=signed_in)
+    opened.new_page().goto("/login/")
     yield opened
     opened.close()
 
@@ -52,6 +54,9 @@ def page(context: BrowserContext, stack: AdminStack) -> Iterator[Page]:
     opened.on("pageerror", lambda error: problems.append(str(error)))
     opened.on("request", lambda request: None if request.url.startswith(stack.url) else problems.append(request.url))
     yield opened
+    opened.evaluate("localStorage.clear()")
+    for each in context.pages[1:]:
+        each.close()
     assert problems == []
 
 
