@@ -250,8 +250,9 @@ def _ask(stack: Stack, key: str, first: int) -> dict[str, int]:
 
 
 def _metric(stack: Stack, start: str, part: str) -> float:
-    lines = stack.metrics().splitlines()
-    return float(next(line for line in lines if line.startswith(start) and part in line).rpartition(" ")[2])
+    """0 before its first is published."""
+    lines = (line for line in stack.metrics().splitlines() if line.startswith(start) and part in line)
+    return float(next(lines, "0").rpartition(" ")[2])
 
 
 def _tiers(page: httpx.Client) -> dict[str, str]:
