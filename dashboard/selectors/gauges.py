@@ -10,29 +10,22 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 
 from django.db import connection
-from django.db.models import QuerySet
 
 from dashboard.chunks import ChunkError, span_seconds, unpacked_sums
 from dashboard.gauge_steps import RESOLUTION_OF, mean
 from dashboard.models import Series, TotalSeries
 from dashboard.selectors.period import Period
 from dashboard.selectors.runs import opened, unreadable
-from dashboard.selectors.store import Counters, Names, Sums, lines, names_of, series_of, steps
-
-Gauges = Counters
+from dashboard.selectors.store import Counters, Names, Sums, counters_of, lines, names_of, series_of, steps
 
 
-def gauges_of(
-    metrics: Collection[str], period: Period, *, engine: str | None, model_name: str | None
-) -> QuerySet[Series] | QuerySet[TotalSeries]:
-    """Of gauges not told apart by engine: totals, where no engine is chosen and they are kept in such steps."""
-    if engine or period.step_seconds not in RESOLUTION_OF:
-        return series_of(metrics, engine=engine, model_name=model_name)
-    totals = TotalSeries.objects.filter(metric__in=metrics)
-    return totals.filter(model_name=model_name) if model_name else totals
+def gauges_of(metrics: Collection[str], period: Period, *, engine: str | None, model_name: str | None) -> Counters:
+    """As `counters_of`, of gauges not told apart by engine; their totals are kept in some steps only."""
+    choose = counters_of if period.step_seconds in RESOLUTION_OF else series_of
+    return choose(metrics, engine=engine, model_name=model_name)
 
 
-def means(gauges: Gauges, period: Period, *by: str) -> Sums:
+def means(gauges: Counters, period: Period, *by: str) -> Sums:
     """Their sums in each step, by these columns of theirs."""
     names = names_of(gauges, *by)
     return _of_totals(names, period) if gauges.model is TotalSeries else _of_series(names, period)

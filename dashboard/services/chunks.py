@@ -171,7 +171,7 @@ def take_away(series_id: int, total_id: int) -> None:
     lock(Series, [series_id])
     lock(TotalSeries, [total_id])
     if gauges := gauge_totals_of([series_id]):
-        change(TotalSeries, _all_of(gauges, is_gone=True))
+        change(TotalSeries, all_of(gauges, is_gone=True))
         return
     for resolution in Resolution.values:
         found: dict[Key, list[tuple[int, int, int]]] = defaultdict(list)
@@ -190,10 +190,10 @@ def remake(total_id: int) -> None:
         ids = lock(Series, Series.objects.filter(total=total_id).values_list("pk", flat=True))
         lock(TotalSeries, [total_id])
         TotalChunk.objects.filter(series=total_id).delete()
-        change(TotalSeries, _all_of(dict.fromkeys(ids, total_id), is_gone=False))
+        change(TotalSeries, all_of(dict.fromkeys(ids, total_id), is_gone=False))
 
 
-def _all_of(gauges: Mapping[int, int], *, is_gone: bool) -> Changes:
+def all_of(gauges: Mapping[int, int], *, is_gone: bool) -> Changes:
     """What becomes of totals that these gauges leave, or come to."""
     noted = GaugeChanges(gauges)
     for series_id in gauges:

@@ -7,12 +7,12 @@ from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from itertools import pairwise
 
-from dashboard.chunks import Buckets, ChunkError
+from dashboard.chunks import ChunkError
 from dashboard.gauge_steps import RESOLUTION_OF, everything
 from dashboard.models import Chunk, Head, Resolution, Series, TotalChunk, TotalHead, TotalSeries
 from dashboard.selectors.kept import oldest_starts, retention
 from dashboard.selectors.runs import Counted, packed_of, runs
-from dashboard.services.gauge_totals import GaugeChanges
+from dashboard.services.chunks import all_of
 
 _SHOWN = 5
 _DAY = 86_400
@@ -107,14 +107,10 @@ def _wrong_of_gauges(
     total_id: int, series_ids: Collection[int], oldest: Mapping[int, int]
 ) -> Iterator[tuple[int, int, int]]:
     """What is packed of them, in steps: the head is added by who reads (selectors/gauges.py)."""
-    gauges = dict.fromkeys(series_ids, total_id)
-    noted = GaugeChanges(gauges)
-    for series_id in gauges:
-        for resolution, start_at, chunk in packed_of(series_id):
-            noted.note((series_id, resolution, start_at), Buckets.empty(), chunk, everything(chunk))
+    told = all_of(dict.fromkeys(series_ids, total_id), is_gone=False)
     engines = {
         (step, start_at + index * step): (value, num)
-        for (_, step, start_at), of_chunk in noted.of_totals().items()
+        for (_, step, start_at), of_chunk in told.items()
         for index, value, num in of_chunk
     }
     total = {
