@@ -4,8 +4,10 @@ The engine's own tasks are in engine_tasks.py. Every task may run twice or be lo
 """
 
 import threading
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutdown
@@ -34,8 +36,28 @@ _importing = threading.Lock()
 _replaying = threading.Lock()
 _searching = threading.Lock()
 _removing = threading.Lock()
-_REMOVAL_SECONDS = 8
 _settling = threading.Lock()
+_REMOVAL_SECONDS = 8
+
+Answer = TypeVar("Answer")
+
+
+def _alone(lock: threading.Lock, otherwise: Answer) -> Callable[[Callable[[], Answer]], Callable[[], Answer]]:
+    """In one of a worker's threads at a time; the others answer `otherwise` at once."""
+
+    def wrapped(task: Callable[[], Answer]) -> Callable[[], Answer]:
+        @wraps(task)
+        def run() -> Answer:
+            if not lock.acquire(blocking=False):
+                return otherwise
+            try:
+                return task()
+            finally:
+                lock.release()
+
+        return run
+
+    return wrapped
 
 
 @shared_task(name="dashboard.tasks.record_due", queue="default", expires=5)
@@ -58,22 +80,18 @@ def discover_due() -> int:
 
 
 @shared_task(name="dashboard.tasks.backfill_due", queue="default", expires=10)
+@_alone(_importing, otherwise=0)
 def backfill_due() -> int:
     """Goes on with imports of history for some seconds; how many pieces were imported.
 
     One of a worker's threads at a time: old history may take a minute to be answered.
     """
-    if not _importing.acquire(blocking=False):
-        return 0
-    try:
-        ends_at = timezone.now() + timedelta(seconds=backfill.TURN_SECONDS)
-        num_pieces = 0
-        for pk in backfill.unfinished_ids(timezone.now()):
-            while timezone.now() < ends_at and backfill.advance(pk, now=timezone.now()):
-                num_pieces += 1
-        return num_pieces
-    finally:
-        _importing.release()
+    ends_at = timezone.now() + timedelta(seconds=backfill.TURN_SECONDS)
+    num_pieces = 0
+    for pk in backfill.unfinished_ids(timezone.now()):
+        while timezone.now() < ends_at and backfill.advance(pk, now=timezone.now()):
+            num_pieces += 1
+    return num_pieces
 
 
 @shared_task(name="dashboard.tasks.evaluate_alerts", queue="default", expires=30)
@@ -92,31 +110,23 @@ def tell_webhooks() -> int:
 
 
 @shared_task(name="dashboard.tasks.replay_due", queue="default", expires=10)
+@_alone(_replaying, otherwise=False)
 def replay_due() -> bool:
     """Goes on with the oldest replay that nobody else is on, for some seconds; whether there was one.
 
     One of a worker's threads at a time: a turn may take minutes, and the others have to be there for scrapes.
     """
-    if not _replaying.acquire(blocking=False):
-        return False
-    try:
-        replaying.let_go_of_ended()
-        trace_folder.remove_old_parts((timezone.now() - timedelta(days=1)).timestamp())
-        return any(replaying.take_turn(pk, clock=timezone.now) for pk in replaying.unfinished_ids(timezone.now()))
-    finally:
-        _replaying.release()
+    replaying.let_go_of_ended()
+    trace_folder.remove_old_parts((timezone.now() - timedelta(days=1)).timestamp())
+    return any(replaying.take_turn(pk, clock=timezone.now) for pk in replaying.unfinished_ids(timezone.now()))
 
 
 @shared_task(name="dashboard.tasks.policies_due", queue="default", expires=5)
+@_alone(_searching, otherwise=False)
 def policies_due() -> bool:
     """Goes on with the oldest search for policies, for some seconds in one of the threads; whether there was one."""
-    if not _searching.acquire(blocking=False):
-        return False
-    try:
-        ids = policy_search.unfinished_ids(timezone.now())
-        return any(policy_search.take_turn(pk, clock=timezone.now) for pk in ids)
-    finally:
-        _searching.release()
+    ids = policy_search.unfinished_ids(timezone.now())
+    return any(policy_search.take_turn(pk, clock=timezone.now) for pk in ids)
 
 
 @shared_task(name="dashboard.tasks.record_source", queue="default", expires=10)
@@ -154,28 +164,20 @@ def record_once_more(sender: Any, **kwargs: Any) -> None:
 
 
 @shared_task(name="dashboard.tasks.settle", queue="default", expires=30)
+@_alone(_settling, otherwise=0)
 def settle() -> int:
     """Packs amounts that have been in the head for a while into chunks; of how many series.
 
     One of a worker's threads at a time: with very many series it takes longer than until the next message.
     """
-    if not _settling.acquire(blocking=False):
-        return 0
-    try:
-        return chunks.settle(now=timezone.now())
-    finally:
-        _settling.release()
+    return chunks.settle(now=timezone.now())
 
 
 @shared_task(name="dashboard.tasks.remove_due", queue="default", expires=10)
+@_alone(_removing, otherwise=0)
 def remove_due() -> int:
     """Goes on with the removal of sources for some seconds in one of the threads; how many are gone."""
-    if not _removing.acquire(blocking=False):
-        return 0
-    try:
-        return removal.go_on(clock=timezone.now, seconds=_REMOVAL_SECONDS)
-    finally:
-        _removing.release()
+    return removal.go_on(clock=timezone.now, seconds=_REMOVAL_SECONDS)
 
 
 @shared_task(name="dashboard.tasks.expire", queue="default", expires=300)
