@@ -1,13 +1,12 @@
 """What all engines' gauges come to is what reading every one of them says, however it was written or removed."""
 
 from collections import defaultdict
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import pytest
 from django.core.management import call_command
-from django.db import connections, transaction
+from django.db import transaction
 from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -25,7 +24,7 @@ from dashboard.services.increases import create_series
 from dashboard.services.integrity import check
 from dashboard.services.removal import remove_sources
 from dashboard.services.retention import expire
-from tests.dashboard.stores import empty
+from tests.dashboard.stores import empty, in_a_thread
 from tests.dashboard.told import moment
 from tests.stored import Row, rows, total_rows
 
@@ -203,14 +202,8 @@ def test_many_that_add_pack_import_and_remove_at_once_leave_the_totals_right() -
     def remove() -> None:
         remove_sources([fleet.sources[1]], clock=timezone.now, seconds=60)
 
-    def work(job: Callable[[], None]) -> None:
-        try:
-            job()
-        finally:
-            connections["default"].close()
-
     with ThreadPoolExecutor(5) as pool:
-        list(pool.map(work, (add, settle, import_, settle, remove)))
+        list(pool.map(in_a_thread, (add, settle, import_, settle, remove)))
     assert not Source.objects.filter(name="e1").exists()
     stored = fleet.stored()
     assert stored

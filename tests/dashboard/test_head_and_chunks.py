@@ -3,7 +3,6 @@
 import random
 import sqlite3
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -22,6 +21,7 @@ from dashboard.services.increases import create_series
 from dashboard.services.integrity import check
 from dashboard.services.totals import totals_of
 from tests.dashboard.amounts import AmountStore
+from tests.dashboard.stores import in_a_thread
 from tests.dashboard.told import moment
 from tests.stored import Row, rows, total_rows
 
@@ -259,14 +259,8 @@ def test_many_that_add_pack_and_import_at_once_lose_and_double_nothing() -> None
         for _ in range(25):
             chunks.settle(now=now)
 
-    def work(job: Callable[[], None]) -> None:
-        try:
-            job()
-        finally:
-            connections["default"].close()
-
     with ThreadPoolExecutor(5) as pool:
-        list(pool.map(work, (add, pack, import_, pack, add)))
+        list(pool.map(in_a_thread, (add, pack, import_, pack, add)))
     expected = len(ids) * (2 * len(seconds) + 1_000 * len(seconds[::4]))
     for found in (rows(), total_rows()):
         assert {resolution: _sum(found, resolution) for resolution in Resolution.values} == dict.fromkeys(

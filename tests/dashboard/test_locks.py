@@ -6,13 +6,13 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 
 from dashboard.models import Series, Source, TotalSeries
 from dashboard.services import totals
 from dashboard.services.increases import create_series
 from dashboard.services.recording import Look, _finish_all, claim_many
-from tests.dashboard.stores import empty
+from tests.dashboard.stores import empty, in_a_thread
 from tests.dashboard.told import moment
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -21,16 +21,9 @@ NOW = moment(1_800_000_000)
 FACT = ("m", "prompt_tokens", "", "")
 
 
-def _closing(call: Callable[[], Any]) -> Any:
-    try:
-        return call()
-    finally:
-        connections["default"].close()
-
-
 def _begun(pool: ThreadPoolExecutor, call: Callable[[], Any]) -> "Future[Any]":
     """Runs until it is over, or waits for somebody."""
-    future = pool.submit(_closing, call)
+    future = pool.submit(in_a_thread, call)
     with suppress(TimeoutError):
         future.result(0.5)
     return future
