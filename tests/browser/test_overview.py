@@ -274,6 +274,7 @@ def test_a_page_that_needs_a_login_returns_to_itself_after_it(visits: Visits, se
 def test_logging_out_ends_the_session(visits: Visits, seeded: SeededStack) -> None:
     page = visits.open("/login/", logged_in=False)
     log_in(page, seeded.admin_password)
+    page.wait_for_selector("body[data-ready]")  # what is asked for as the session ends is refused
     page.get_by_role("button", name="Log out").click()
     page.wait_for_url("**/login/**")
     page.goto("/chat/")
