@@ -17,7 +17,7 @@ from bench.result import Result, compare
 from tests.tiers.valkey import ValkeyServer
 from tiers import Tier, TierConfig, WriteMode
 
-ROUNDS = 15
+ROUNDS = 41
 BARS = {"cpu": 0.8, "disk": 0.8, "remote": 0.7}
 
 

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tiers.books.books import Books
-from tiers.books.compiled import Ints32
-from tiers.books.layout import RANK, SLOT
-from tiers.books.loads import end
+from tiers.books.compiled import Ints32, Ints64
+from tiers.books.loads import end, place
 from tiers.errors import GoneError, UnreachableError
 from tiers.host import Host
 from tiers.keys import BlockKey
@@ -33,26 +32,23 @@ class Ascent:
         self._host = host
         self._movers = movers
 
-    def promote(
-        self, lease: Lease, keys: Sequence[BlockKey], loaded: Ints32, sources: Ints32, slots: Sequence[int]
-    ) -> None:
+    def promote(self, lease: Lease, keys: Sequence[BlockKey], loaded: Ints32, sources: Ints32, slots: Ints64) -> None:
         """Load the blocks into the slots; the copies out of those slots, if any, were asked for before."""
-        self._books.tables.copies[loaded, SLOT] = slots
-        ranks = self._books.tables.copies[sources, RANK].tolist()
-        hosts = [self._books.hosts.get(row) for row in sources.tolist()]
-        groups: dict[tuple[int, bool], list[int]] = {}
-        for index, (rank, host) in enumerate(zip(ranks, hosts, strict=True)):
-            groups.setdefault((rank, host is not None), []).append(index)
-        for (rank, _), indices in groups.items():
+        ranks = np.empty(len(keys), np.int64)
+        place(self._books.tables.copies, loaded, sources, slots, ranks)
+        hosts = [*map(self._books.hosts.get, sources.tolist())]
+        kinds = [*zip(ranks.tolist(), [host is not None for host in hosts], strict=True)]
+        for kind in set(kinds):
+            own = [index for index, other in enumerate(kinds) if other == kind]
             self._movers.load(
                 Loads(
                     lease,
-                    self._books.levels[rank],
-                    [keys[index] for index in indices],
-                    loaded[indices],
-                    sources[indices],
-                    [slots[index] for index in indices],
-                    [self._host.ref(host) for index in indices if (host := hosts[index])],
+                    self._books.levels[kind[0]],
+                    [keys[index] for index in own],
+                    loaded[own],
+                    sources[own],
+                    slots[own].tolist(),
+                    [self._host.ref(host) for index in own if (host := hosts[index])],
                 ),
                 self._loaded,
             )

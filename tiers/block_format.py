@@ -3,26 +3,31 @@
 The header is found valid or not by itself, so that a start-up scan reads 256 bytes a file and not the payload.
 """
 
-import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 
+import numpy as np
 import xxhash
 
-from tiers.books.tenants import MAX_NAME_BYTES, NOBODY
+from tiers.books.compiled import Words
+from tiers.books.header import (
+    CHECKSUM_BYTES,
+    FIELDS,
+    FINDINGS,
+    HEADER_BYTES,
+    MAGIC,
+    STRANGE,
+    TORN,
+    VERSION,
+    WHOLE,
+    verdict,
+)
+from tiers.books.tenants import NOBODY
 from tiers.compression import Codec, codec_for
 from tiers.config import SlabSpec
 from tiers.errors import CorruptError
 from tiers.keys import KEY_BYTES, BlockKey
 from tiers.names import Compression
-
-MAGIC = b"TIERSCPE"
-VERSION = 2
-HEADER_BYTES = 256
-# magic, version, position in its prompt, payload bytes, key, parent key, layout digest, payload checksum, tenant
-# (zeros in what was written before there were tenants: nobody's)
-_FIELDS = struct.Struct(f"<8sIIQ{KEY_BYTES}s{KEY_BYTES}s16s16s{MAX_NAME_BYTES}s")
-_CHECKSUM_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,26 +44,20 @@ class Header:
 
     def pack(self) -> bytes:
         place = self.position, self.num_bytes, self.key, self.parent_key, self.layout
-        fields = _FIELDS.pack(MAGIC, VERSION, *place, self.checksum, self.tenant.encode())
-        padded = fields.ljust(HEADER_BYTES - _CHECKSUM_BYTES, b"\0")
+        fields = FIELDS.pack(MAGIC, VERSION, *place, self.checksum, self.tenant.encode())
+        padded = fields.ljust(HEADER_BYTES - CHECKSUM_BYTES, b"\0")
         return padded + xxhash.xxh3_128_digest(padded)
 
 
 def unpack(data: bytes) -> Header:
     """Raises CorruptError unless these are the whole and unaltered bytes of a header of this version."""
-    position, num_bytes, key, parent_key, layout, payload, tenant = _fields_of(data)
-    return Header(key, parent_key, position, num_bytes, layout, payload, tenant.rstrip(b"\0").decode(errors="ignore"))
-
-
-def _fields_of(data: bytes) -> tuple[int, int, bytes, bytes, bytes, bytes, bytes]:
-    padded, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
+    padded, checksum = data[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
     if len(data) != HEADER_BYTES or xxhash.xxh3_128_digest(padded) != checksum:
-        raise CorruptError("the header is torn or altered")
-    magic, version, *fields = _FIELDS.unpack_from(padded)
+        raise CorruptError(FINDINGS[TORN])
+    magic, version, position, num_bytes, key, parent_key, layout, payload, tenant = FIELDS.unpack_from(padded)
     if (magic, version) != (MAGIC, VERSION):
-        raise CorruptError(f"it is not a block of version {VERSION}")
-    position, num_bytes, key, parent_key, layout, payload, tenant = fields
-    return position, num_bytes, key, parent_key, layout, payload, tenant
+        raise CorruptError(FINDINGS[STRANGE])
+    return Header(key, parent_key, position, num_bytes, layout, payload, tenant.rstrip(b"\0").decode(errors="ignore"))
 
 
 def stored_bytes(slab: SlabSpec, compression: Compression = Compression.NONE) -> int:
@@ -81,16 +80,19 @@ def payload_checksum(payload: memoryview) -> bytes:
 class Layout:
     """What all blocks of one model, dtype, shape, block size and compression have in common.
 
-    Others are never read as ours. A payload is a slab that the codec has encoded.
+    Others are never read as ours. A payload is a slab that the codec has encoded. `expected` is a header of no block.
     """
 
     digest: bytes
     codec: Codec
+    expected: Words = field(compare=False)
 
     @classmethod
     def of(cls, slab: SlabSpec, block_size: int, fingerprint: str, compression: Compression) -> "Layout":
         """Raises ValueError where the compression is not for such slabs."""
-        return cls(layout_digest(slab, block_size, fingerprint, compression), codec_for(compression, slab))
+        digest, codec = layout_digest(slab, block_size, fingerprint, compression), codec_for(compression, slab)
+        nobodys = Header(bytes(KEY_BYTES), bytes(KEY_BYTES), 0, codec.num_bytes, digest, bytes(CHECKSUM_BYTES))
+        return cls(digest, codec, as_bytes(nobodys.pack()))
 
     @property
     def num_bytes(self) -> int:
@@ -105,8 +107,11 @@ class Layout:
 
     def verify(self, header_bytes: bytes, key: BlockKey, payload_digest: bytes) -> None:
         """Raises CorruptError unless header and payload are exactly the block `key` of this layout."""
-        _, num_bytes, own_key, _, layout, checksum, _ = _fields_of(header_bytes)
-        if (own_key, layout, num_bytes) != (key, self.digest, self.num_bytes):
-            raise CorruptError("it holds another block")
-        if payload_digest != checksum:
-            raise CorruptError("its content is altered")
+        high, low = (int.from_bytes(half) for half in (payload_digest[:8], payload_digest[8:]))
+        found = verdict(as_bytes(header_bytes), as_bytes(key), self.expected, np.uint64(low), np.uint64(high))
+        if found != WHOLE:
+            raise CorruptError(FINDINGS[found])
+
+
+def as_bytes(data: bytes) -> Words:
+    return np.frombuffer(data, np.uint8)

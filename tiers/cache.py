@@ -263,28 +263,28 @@ class TieredCache:
 
     def _take(self, lease: Lease, hits: Ints32, keys: Sequence[BlockKey], known: Ints32, num_blocks: int) -> None:
         pinned, slots = np.empty(len(hits), np.int32), np.empty(len(hits), np.int64)
-        if requests.pin_ready(*self._books.tables, hits, pinned, slots):
-            self._load(lease, hits, keys, known, pinned, slots)
+        if num_missing := requests.pin_ready(*self._books.tables, hits, pinned, slots):
+            self._load(lease, hits, keys, known, pinned, slots, num_missing)
         lease.copies.frombytes(pinned.tobytes())
         lease.block_ids.frombytes(slots.tobytes())
         lease.block_ids.frombytes(self._taking.take(lease, known[len(hits) :], num_blocks - len(hits)).tobytes())
         lease.copies.extend(NO_COPY * (num_blocks - len(hits)))
 
     def _load(
-        self, lease: Lease, hits: Ints32, keys: Sequence[BlockKey], known: Ints32, pinned: Ints32, slots: Ints64
-    ) -> None:
+        self, lease: Lease, hits: Ints32, keys: Sequence[BlockKey], known: Ints32, pinned: Ints32, slots: Ints64,
+        num_missing: int,
+    ) -> None:  # fmt: skip
         """Of the hits those that are not in gpu yet: some are on their way, the others begin theirs."""
-        is_missing, sources = pinned == NONE, np.full(len(hits), NONE, np.int32)
-        num_missing = int(is_missing.sum())
         self._books.reserve(copies=num_missing, memories=num_missing)
-        loads.begin(*self._books.tables, hits, pinned, slots, sources)
+        missing, sources = np.empty((2, num_missing), np.int32)
+        num_new = loads.begin(*self._books.tables, hits, pinned, slots, missing, sources)
         lease.num_pending += num_missing
-        for row in pinned[is_missing & (sources == NONE)].tolist():
-            self._books.waiters.setdefault(row, []).append(lease)
-        new = np.flatnonzero(sources != NONE)
-        slots[new] = self._taking.take(lease, known[new], len(new), are_counted=True)
+        for index in missing[num_new:].tolist():
+            self._books.waiters.setdefault(int(pinned[index]), []).append(lease)
+        new = missing[:num_new]
+        slots[new] = taken = self._taking.take(lease, known[new], num_new, are_counted=True)
         self._parts.ascent.promote(
-            lease, [keys[index] for index in new.tolist()], pinned[new], sources[new], slots[new].tolist()
+            lease, [keys[index] for index in new.tolist()], pinned[new], sources[:num_new], taken
         )
 
     def _without_promised(self, lease: Lease) -> Ints64:

@@ -18,9 +18,10 @@ _LEVELS = 127
 
 
 class Codec(Protocol):
-    """Of slabs of one shape. `num_bytes` is what an encoded one takes."""
+    """Of slabs of one shape. `num_bytes` is what an encoded one takes; plain: slabs are written as they are."""
 
     num_bytes: int
+    is_plain: bool
 
     def encode(self, slab: memoryview) -> memoryview: ...
 
@@ -33,6 +34,8 @@ class Codec(Protocol):
 
 class Plain:
     """As it is; nothing is copied."""
+
+    is_plain = True
 
     def __init__(self, slab: SlabSpec) -> None:
         self.num_bytes = slab.num_bytes
@@ -48,6 +51,8 @@ class Plain:
 
 
 class _Lossy:
+    is_plain = False
+
     def __init__(self, num_bytes: int) -> None:
         self.num_bytes = num_bytes
         self._scratch = Scratch(num_bytes)

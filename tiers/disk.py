@@ -7,7 +7,6 @@ never see, or remove, each other's blocks.
 
 import fcntl
 import logging
-import mmap
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -15,14 +14,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from tiers.block_file import MAX_FILES, NOT_OPENED, read_files, write_file
-from tiers.block_format import HEADER_BYTES, Header, Layout, layout_digest, stored_bytes, unpack
+from tiers.block_file import write_file
+from tiers.block_format import Header, Layout, layout_digest, stored_bytes, unpack
+from tiers.block_reads import BlockFiles, BlockReads
+from tiers.books.header import HEADER_BYTES
 from tiers.books.tenants import NOBODY
 from tiers.config import SlabSpec
-from tiers.errors import CorruptError, GoneError, RefusedError
+from tiers.errors import CorruptError, RefusedError
 from tiers.keys import BlockKey
 from tiers.names import Compression
-from tiers.scratch import Scratch
 
 log = logging.getLogger(__name__)
 
@@ -52,8 +52,8 @@ class DiskStore:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.chmod(0o700)
         self._root = str(self.folder)
+        self._block_files = BlockFiles(self._layout, self.file_bytes, self._name_of, SUFFIX)
         self._lock: IO[bytes] | None = None
-        self._ends = Scratch(MAX_FILES * mmap.PAGESIZE)
 
     def lock(self) -> None:
         """Two engines in one folder would overrun its budget and remove each other's files: RefusedError then.
@@ -95,45 +95,15 @@ class DiskStore:
 
     def read(self, key: BlockKey, target: memoryview) -> None:
         """Raises CorruptError if the file is not exactly the block that was stored, and OSError."""
-        if wrong := self.read_many([key], [target]):
-            raise wrong[0]
+        reads = self.reads([key])
+        for _ in reads.each(lambda index: target):
+            """It is the only one."""
+        if reads.errors:
+            raise reads.errors[0]
 
-    def read_many(self, keys: Sequence[BlockKey], targets: Sequence[memoryview]) -> dict[int, Exception]:
-        """What went wrong, by index, see `read`; what is in such a block's target is undefined."""
-        is_plain = self._layout.codec.landing(targets[0]) is targets[0]
-        size = MAX_FILES if is_plain else 1  # what is compressed has one place to land
-        errors: dict[int, Exception] = {}
-        for start in range(0, len(keys), size):
-            portion = slice(start, start + size)
-            for index, error in self._read(keys[portion], targets[portion]).items():
-                errors[start + index] = error
-        return errors
-
-    def _read(self, keys: Sequence[BlockKey], targets: Sequence[memoryview]) -> dict[int, Exception]:
-        codec, ends = self._layout.codec, self._ends.get()
-        paths, payloads = [self._name_of(key) for key in keys], [codec.landing(target) for target in targets]
-        errors: dict[int, Exception] = {}
-        for index, (num_read, digest) in enumerate(read_files(paths, payloads, ends, self.file_bytes)):
-            end = ends[index * mmap.PAGESIZE :][:HEADER_BYTES]
-            try:
-                self._check(paths[index], num_read)
-                self._layout.verify(bytes(end), keys[index], digest)
-            except (CorruptError, GoneError, OSError) as error:
-                errors[index] = error
-            else:
-                codec.decode(payloads[index], targets[index])
-        return errors
-
-    def _check(self, path: str, num_read: int) -> None:
-        if num_read == NOT_OPENED:
-            try:
-                os.close(os.open(path, os.O_RDONLY))
-            except FileNotFoundError as error:
-                raise GoneError("the file is gone") from error
-        if num_read < 0:
-            raise OSError("the file could not be read")
-        if num_read != self.file_bytes:
-            raise CorruptError(f"the file has not the {self.file_bytes:,} bytes that a block takes")
+    def reads(self, keys: Sequence[BlockKey]) -> BlockReads:
+        """For as many threads as there are."""
+        return BlockReads(self._block_files, keys)
 
     def remove(self, key: BlockKey) -> None:
         self.path_of(key).unlink(missing_ok=True)

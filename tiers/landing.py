@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from tiers.pool import BlockPool, copy_bytes
+from tiers.block_reads import BlockReads
+from tiers.pool import BlockPool, MemoryPool, copy_bytes
 from tiers.scratch import Scratch
 
 Errors = dict[int, Exception]
@@ -17,6 +18,18 @@ class Landing:
     def __init__(self, pool: BlockPool, slab_bytes: int) -> None:
         self._pool = pool
         self._scratch = Scratch(slab_bytes)
+
+    def reading(self, files: BlockReads, slots: Sequence[int]) -> Callable[[], None]:
+        """What several threads call; `files` have the errors then. What is in a slot that has one is undefined."""
+        if isinstance(self._pool, MemoryPool) and self._pool.is_host_memory:
+            return files.into(self._pool, slots)
+
+        def read() -> None:
+            scratch = self._scratch.get()
+            for index in files.each(lambda _: scratch):
+                self._pool.load(slots[index], partial(copy_bytes, scratch))
+
+        return read
 
     def load_many(self, slots: Sequence[int], fill: FillMany) -> Errors:
         """By any thread, from the first to the last. What is in a slot that has an error is undefined."""

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Protocol
@@ -18,10 +19,15 @@ Done = Callable[[Exception | None, float], None]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`run` is called on a transfer thread; `done(error, seconds)` later on the owner's, by `Transfers.apply`."""
+    """`run` is called on a transfer thread; `done(error, seconds)` later on the owner's, by `Transfers.apply`.
+
+    Where it is shared, several threads call `run`, each of which does what no other has begun: when one call has ended,
+    nothing is left to begin.
+    """
 
     run: Callable[[], None]
     done: Done
+    is_shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +77,58 @@ class _Countdown:
             return not self._num_left
 
 
+class _Job:
+    """An operation and the calls of it that run now. Any thread may try to run it."""
+
+    def __init__(self, operation: Operation, batch: _Countdown, num_threads: int = 1) -> None:
+        self.operation = operation
+        self.batch = batch
+        self._num_more = num_threads - 1 if operation.is_shared else 0
+        self.error: Exception | None = None
+        self._num_running = 0
+        self._is_spent = False
+        self._started_at = 0.0
+        self._lock = threading.Lock()
+
+    def run(self) -> Outcome | None:
+        """What it came to, where this call was the last to end."""
+        if not self._begins():
+            return None
+        try:
+            self.operation.run()
+        except Exception as caught:
+            self.error = caught
+        return self._outcome() if self._ends() else None
+
+    def wants_more(self) -> bool:
+        """Whether the thread that took it is to wake another one for it: a thread's waking costs whoever does it."""
+        self._num_more -= 1  # one has it at a time
+        return self._num_more >= 0 and not self._is_spent
+
+    def _begins(self) -> bool:
+        with self._lock:
+            if self._is_spent:
+                return False
+            if not self._num_running:
+                self._started_at = time.perf_counter()
+            self._num_running += 1
+            return True
+
+    def _ends(self) -> bool:
+        with self._lock:
+            self._is_spent = True
+            self._num_running -= 1
+            return not self._num_running
+
+    def _outcome(self) -> Outcome:
+        num_at_once = 1 if self.operation.is_shared else self.batch.num_at_once
+        return Outcome(self.operation, self.error, (time.perf_counter() - self._started_at) / num_at_once)
+
+
 class ThreadLane:
     """`num_threads` of its own, each by `niceness` more patient than the process where others want the processor.
 
-    `ring` is called by the one that ends a batch.
+    Where they are as many as there are processors, each stays on one. `ring` is called by the one that ends a batch.
     """
 
     def __init__(
@@ -88,12 +142,15 @@ class ThreadLane:
         self._niceness = niceness
         self._finish = finish
         self._ring = ring
-        self._jobs: SimpleQueue[tuple[Operation, _Countdown] | None] = SimpleQueue()
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._must_end = threading.Event()
         self._last: _Countdown | None = None
+        homes = [{processor} for processor in sorted(processors())]
+        if len(homes) != num_threads:
+            homes = [set()] * num_threads
         self._threads = [
-            threading.Thread(target=self._loop, name=f"tiers-{name}-{number}", daemon=True)
-            for number in range(num_threads)
+            threading.Thread(target=self._loop, args=(home,), name=f"tiers-{name}-{number}", daemon=True)
+            for number, home in enumerate(homes)
         ]
         for thread in self._threads:
             thread.start()
@@ -105,7 +162,7 @@ class ThreadLane:
     def submit(self, batch: Sequence[Operation]) -> None:
         self._last = countdown = _Countdown(len(batch), len(self._threads))
         for operation in batch:
-            self._jobs.put((operation, countdown))
+            self._jobs.put(_Job(operation, countdown, len(self._threads)))
 
     def work(self) -> None:
         """The threads do it."""
@@ -117,13 +174,17 @@ class ThreadLane:
         for thread in self._threads:
             thread.join()
 
-    def _loop(self) -> None:
+    def _loop(self, home: set[int]) -> None:
         _give_way(self._niceness)
+        _stay(home)
         while (job := self._jobs.get()) is not None and not self._must_end.is_set():
-            operation, batch = job
-            self._finish(_run(operation, batch.num_at_once))
-            if batch.ends():
-                self._ring()
+            if job.wants_more():
+                self._jobs.put(job)
+            outcome = job.run()
+            if outcome is not None:
+                self._finish(outcome)
+                if job.batch.ends():
+                    self._ring()
 
 
 class InlineLane:
@@ -143,10 +204,24 @@ class InlineLane:
     def work(self) -> None:
         while self._batches:
             for operation in self._batches.popleft():
-                self._finish(_run(operation))
+                outcome = _Job(operation, _Countdown(1, 1)).run()
+                assert outcome is not None
+                self._finish(outcome)
 
     def close(self) -> None:
         self._batches.clear()
+
+
+def processors() -> set[int]:
+    """Those that this process may use; none where the system does not tell."""
+    return os.sched_getaffinity(0) if sys.platform == "linux" else set()
+
+
+def _stay(home: set[int]) -> None:
+    """On those processors, if any are named and they may be used still."""
+    if home and sys.platform == "linux":
+        with suppress(OSError):
+            os.sched_setaffinity(0, home)
 
 
 def _give_way(niceness: int) -> None:
@@ -154,13 +229,3 @@ def _give_way(niceness: int) -> None:
     if niceness and sys.platform == "linux":
         own = threading.get_native_id()
         os.setpriority(os.PRIO_PROCESS, own, os.getpriority(os.PRIO_PROCESS, own) + niceness)
-
-
-def _run(operation: Operation, num_at_once: int = 1) -> Outcome:
-    started_at = time.perf_counter()
-    error: Exception | None = None
-    try:
-        operation.run()
-    except Exception as caught:
-        error = caught
-    return Outcome(operation, error, (time.perf_counter() - started_at) / num_at_once)

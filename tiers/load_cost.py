@@ -1,7 +1,8 @@
 """What loading a block from one tier takes, as a running estimate. Knows nothing about what it is compared with."""
 
-# A sixteenth for each load: one that takes ten times as long moves the estimate by half, sixteen others take it back.
-WEIGHT = 1 / 16
+# The mean of so many; then a sixteenth for each load: one that takes ten times as long moves the estimate by half,
+# sixteen others take it back.
+NUM_PLAIN = 16
 # What is not loaded is not measured. So every eighth request loads four of the blocks that it would have left out.
 DECLINES_TO_PROBE = 7
 PROBE_BLOCKS = 4
@@ -19,11 +20,11 @@ class LoadCost:
     def observe(self, seconds: float, times: int) -> None:
         """So many loads took so long each, whether they succeeded or not."""
         self._num_declined = 0
-        estimate = self.seconds or 0.0
-        for number in range(self._num_seen + 1, self._num_seen + times + 1):
-            estimate += (seconds - estimate) * max(WEIGHT, 1 / number)
-        self._num_seen += times
-        self.seconds = estimate
+        seen, now = self._num_seen, self._num_seen + times
+        kept = seen / min(now, NUM_PLAIN) if seen < NUM_PLAIN else 1.0
+        kept *= (1 - 1 / NUM_PLAIN) ** max(0, now - max(seen, NUM_PLAIN))
+        self.seconds = seconds + ((self.seconds or 0.0) - seconds) * kept
+        self._num_seen = now
 
     def decline(self) -> None:
         """A request computed what it could have loaded."""

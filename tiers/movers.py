@@ -19,12 +19,12 @@ from tiers.names import Tier
 from tiers.node import Copy, Node
 from tiers.pool import BlockPool
 from tiers.remote_movers import Absent, RemoteMovers
-from tiers.transfers import NUM_READERS, Transfers
+from tiers.transfers import Transfers
 
 # An operation's copies take a millisecond or two: a stop waits for the one that runs.
 GROUP_BYTES = 8 << 20
-# Each reader has a prompt's files in so many portions: the last one to end does not keep the others waiting for long.
-FILES_AT_ONCE = 2
+# Of files, which all readers take turns at.
+READ_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ class Movers:
         self._remote = remote
         self._transfers = transfers
         self._landing = Landing(pool, slab_bytes)
+        self._slab_bytes = slab_bytes
         self._group = max(1, GROUP_BYTES // slab_bytes)
         self._drains: list[_Move] = []
         self._lifts: list[Operation] = []
@@ -76,8 +77,9 @@ class Movers:
         elif loads.level.tier is Tier.REMOTE:
             self._remote.fetch(loads, done)
         else:
-            fair = -(-len(loads) // (FILES_AT_ONCE * NUM_READERS))
-            self._reads += self._operations(self._read, loads, min(fair, self._group), done)
+            size = max(1, READ_BYTES // self._slab_bytes)
+            for start in range(0, len(loads), size):
+                self._reads.append(self._reading(loads.part(start, start + size), done))
 
     def accepts(self, tier: Tier, num_arriving: int) -> bool:
         """Whether one more block may be sent there now."""
@@ -127,6 +129,16 @@ class Movers:
         groups = (loads.part(start, start + size) for start in range(0, len(loads), size))
         return [Operation(partial(run, group), partial(tell, group, done)) for group in groups]
 
+    def _reading(self, loads: Loads, done: Loaded) -> Operation:
+        assert self._disk is not None
+        files = self._disk.reads(loads.keys)
+
+        def told(error: Exception | None, seconds: float) -> None:
+            loads.errors |= files.errors
+            tell(loads, done, error, seconds)
+
+        return Operation(self._landing.reading(files, loads.slots), told, is_shared=True)
+
     # -- on transfer threads -----------------------------------------------------------------------------------------
     def _drain(self, moves: Sequence[_Move]) -> None:
         self._pool.store_many([(move.slot, move.host.slot) for move in moves], self._host.pool)
@@ -146,13 +158,6 @@ class Movers:
         assert self._disk is not None
         self._disk.read(key, self._host.pool.read(host.slot))
         host.has_bytes = True
-
-    def _read(self, loads: Loads) -> None:
-        disk = self._disk
-        assert disk is not None
-        loads.errors |= self._landing.load_many(
-            loads.slots, lambda portion, targets: disk.read_many(loads.keys[portion], targets)
-        )
 
     def _write(self, copy: Copy, node: Node, tenant: str, host: HostSlot) -> None:
         if copy.is_live and self._disk is not None:

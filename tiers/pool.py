@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import psutil
 
+from tiers.books.compiled import Ints64
 from tiers.config import SlabSpec
 from tiers.copying import as_rows, copy_rows
 
@@ -97,6 +98,10 @@ class MemoryPool:
         """The slot's bytes in place, writable."""
         start = slot * self._slab_bytes
         return self._bytes[start : start + self._slab_bytes]
+
+    def addresses(self, slots: Sequence[int]) -> Ints64:
+        """Where the slots' bytes lie; slots never move."""
+        return np.array(slots, np.int64) * self._slab_bytes + self._blocks.ctypes.data
 
     def write(self, slot: int, source: memoryview | bytes) -> None:
         copy_bytes(memoryview(source), self.read(slot))

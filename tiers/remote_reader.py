@@ -5,7 +5,7 @@ from functools import partial
 
 import xxhash
 
-from tiers.block_format import HEADER_BYTES
+from tiers.books.header import HEADER_BYTES
 from tiers.errors import CorruptError, GoneError, UnreachableError
 from tiers.keys import BlockKey
 from tiers.landing import Errors, FillMany
@@ -55,7 +55,7 @@ class RemoteReader:
         """Of the keys that part, whose values are the next that come. Outcomes are added also if the rest fails."""
         keys, before = keys[part], len(outcomes)
         codec = self._space.layout.codec
-        size = len(keys) if codec.landing(targets[0]) is targets[0] else 1  # what is compressed has one place to land
+        size = len(keys) if codec.is_plain else 1  # what is compressed has one place to land
         while (done := len(outcomes) - before) < len(keys):
             group = slice(done, done + size)
             self._take(keys[group], targets[group], deadline, outcomes)

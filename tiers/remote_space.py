@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from tiers.block_format import VERSION, Layout, stored_bytes
+from tiers.block_format import Layout, stored_bytes
+from tiers.books.header import VERSION
 from tiers.config import SlabSpec
 from tiers.keys import BlockKey
 from tiers.names import Compression

@@ -5,12 +5,14 @@ Knows nothing about blocks.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 
-from tiers.lanes import InlineLane, Lane, Operation, Outcome, ThreadLane
+from tiers.lanes import InlineLane, Lane, Operation, Outcome, ThreadLane, processors
 
 # Files that are read at once. A device's queue is full with four of 0.7 MiB; more threads wait for the interpreter.
-NUM_READERS = 4
+# Where there are fewer processors, but more than one, each has one reader and keeps it: a busy system finds no idle
+# processor for a thread that is woken, and all readers were seen to share one for 3 ms, the other doing nothing.
+MAX_READERS = 4
 # Whoever waits for a step comes before what is stored for later: with as many processes as processors beside them,
 # steps took 1.3 times as long instead of 1.56, and more than half as much was stored.
 NICENESS = 5
@@ -31,7 +33,7 @@ class Transfers:
         self.num_pending = 0
         finish = self._finished.put
         self._near: Lane = ThreadLane("near", finish, ring) if num_threads else InlineLane(finish)
-        kinds = {"read": (NUM_READERS, 0), "write": (1, NICENESS)} if has_files else {}
+        kinds = {"read": (_num_readers(), 0), "write": (1, NICENESS)} if has_files else {}
         kinds |= {"fetch": (1, 0), "send": (1, NICENESS)} if has_server else {}
         others = {name: ThreadLane(name, finish, ring, *kind) for name, kind in kinds.items() if num_threads > 1}
         self._read, self._write = (others.get(name, self._near) for name in ("read", "write"))
@@ -71,15 +73,18 @@ class Transfers:
         """Tell what has finished; True if there was something. The only place where `done` is called."""
         self._near.work()
         has_applied = False
-        while True:
-            try:
-                outcome = self._finished.get_nowait()
-            except Empty:
-                return has_applied
+        while not self._finished.empty():  # nobody else takes from it
+            outcome = self._finished.get_nowait()
             has_applied = True
             self.num_pending -= 1
             outcome.operation.done(outcome.error, outcome.seconds)
+        return has_applied
 
     def close(self) -> None:
         for lane in self._lanes:
             lane.close()
+
+
+def _num_readers() -> int:
+    num_processors = len(processors())
+    return min(MAX_READERS, num_processors) if num_processors > 1 else MAX_READERS

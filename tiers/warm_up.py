@@ -4,24 +4,27 @@ Takes half a minute where nothing is kept yet, else less than a second. Knows no
 """
 
 import logging
-import mmap
 import os
 import socket
 import time
+from contextlib import suppress
 from functools import cache
 
 import numpy as np
 
-from tiers.block_file import read_files
+from tiers.block_format import Layout
+from tiers.block_reads import BlockFiles, BlockReads
 from tiers.books import orders, steps
 from tiers.books.books import Books
+from tiers.books.header import HEADER_BYTES
 from tiers.books.xxh3 import new_state
 from tiers.cache import TieredCache
 from tiers.config import CacheConfig, SlabSpec, TierConfig
+from tiers.errors import CorruptError
 from tiers.keys import KEY_BYTES, chain_keys
 from tiers.level import Level
 from tiers.limits import MachineLimits
-from tiers.names import Policy, Tier, WriteMode
+from tiers.names import Compression, Policy, Tier, WriteMode
 from tiers.node import ensure, find, oldest_first
 from tiers.pool import MemoryPool
 from tiers.remote_values import take
@@ -80,7 +83,11 @@ def _copies() -> None:
         theirs.sendall(b"-")
         buffer, target = (memoryview(bytearray(8)) for _ in range(2))
         take(ours, buffer, np.zeros(2, np.int64), b"$", [target], 1, 1.0, new_state())
-    read_files([os.devnull], [memoryview(bytearray(8))], memoryview(bytearray(mmap.PAGESIZE)), 8)
+    layout = Layout.of(SLAB, 1, "warm-up", Compression.NONE)
+    files = BlockFiles(layout, 8, lambda key: f"{os.devnull}/00/{key.hex()}", "")
+    assert not list(BlockReads(files, [ROOT]).each(pools[0].read))
+    with suppress(CorruptError):
+        layout.verify(bytes(HEADER_BYTES), ROOT, bytes(16))
 
 
 def _reuse_curve() -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from tests.tiers.rig import ROOT, SLAB, content, keys_of
 from tiers import CorruptError, SlabSpec, block_format
-from tiers.block_format import HEADER_BYTES, stored_bytes
+from tiers.block_format import stored_bytes
+from tiers.books.header import HEADER_BYTES, VERSION
 from tiers.errors import GoneError
 from tiers.store import BlockStore
 
@@ -109,7 +110,7 @@ class StoreContract:
         self, place: Place, store: BlockStore, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with monkeypatch.context() as newer:
-            newer.setattr(block_format, "VERSION", block_format.VERSION + 1)
+            newer.setattr(block_format, "VERSION", VERSION + 1)
             write(store)
         with pytest.raises(CorruptError, match="not a block of version"):
             read(store)

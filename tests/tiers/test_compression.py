@@ -13,7 +13,8 @@ from hypothesis.extra.numpy import arrays
 from tests.tiers.rig import ROOT, EndlessMachine
 from tests.tiers.valkey import ValkeyServer
 from tiers import CacheConfig, Compression, CorruptError, MemoryPool, SlabSpec, Tier, TierConfig, TieredCache
-from tiers.block_format import HEADER_BYTES, stored_bytes
+from tiers.block_format import stored_bytes
+from tiers.books.header import HEADER_BYTES
 from tiers.compression import codec_for
 from tiers.disk import DiskStore
 from tiers.errors import GoneError

@@ -15,7 +15,8 @@ import pytest
 
 from tests.tiers.rig import ROOT, SLAB, config, content, keys_of, make_rig
 from tiers import CorruptError, RefusedError, SlabSpec, Tier, WriteMode
-from tiers.block_format import HEADER_BYTES, stored_bytes
+from tiers.block_format import stored_bytes
+from tiers.books.header import HEADER_BYTES
 from tiers.disk import DiskStore
 
 A, B = [1, 1, 1, 1], [2, 2, 2, 2]

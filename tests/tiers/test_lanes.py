@@ -5,11 +5,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from queue import SimpleQueue
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 
 import pytest
 
-from tiers.lanes import Done, InlineLane, Lane, Operation, Outcome, ThreadLane
+from tiers.lanes import Done, InlineLane, Lane, Operation, Outcome, ThreadLane, processors
 
 Finish = Callable[[Outcome], None]
 
@@ -97,6 +98,55 @@ def test_four_threads_run_four_operations_at_once_and_share_the_time(rig: Rig) -
     assert sum(outcome.seconds for outcome in outcomes) >= 0.04
 
 
+def test_a_shared_operation_is_told_once_when_the_last_of_its_calls_has_ended(rig: Rig) -> None:
+    left = SimpleQueue[int]()
+    for number in range(100):
+        left.put(number)
+    done = SimpleQueue[int]()
+
+    def take_turns() -> None:
+        while not left.empty():
+            with suppress(Empty):
+                number = left.get_nowait()
+                time.sleep(0.001)
+                done.put(number)
+
+    rig.lane.submit([Operation(take_turns, told_nothing, is_shared=True), operation(lambda: None)])
+    assert {rig.outcome().operation.is_shared for _ in range(2)} == {True, False}
+    assert done.qsize() == 100
+    assert rig.outcomes.empty()
+
+
+@pytest.mark.parametrize("rig", [4], indirect=True)
+def test_all_threads_work_at_a_shared_operation(rig: Rig) -> None:
+    together = threading.Barrier(4, timeout=10)
+
+    def meet() -> None:
+        together.wait()
+
+    rig.lane.submit([Operation(meet, told_nothing, is_shared=True)])
+    assert rig.outcome().error is None
+
+
+def test_what_one_call_of_a_shared_operation_raises_is_its_outcome(rig: Rig) -> None:
+    calls = SimpleQueue[None]()
+    calls.put(None)
+
+    def fail_once() -> None:
+        if calls.qsize():
+            calls.get()
+            raise OSError("no")
+
+    rig.lane.submit([Operation(fail_once, told_nothing, is_shared=True)])
+    assert str(rig.outcome().error) == "no"
+
+
+def test_shared_operations_end_once_each_whatever_the_threads_do(rig: Rig) -> None:
+    rig.lane.submit([Operation(lambda: None, told_nothing, is_shared=True) for _ in range(500)])
+    assert len({id(rig.outcome().operation) for _ in range(500)}) == 500
+    assert rig.outcomes.empty()
+
+
 @pytest.mark.parametrize("rig", [1, 4], indirect=True)
 def test_the_owner_is_rung_once_a_batch_when_all_of_it_is_over(rig: Rig) -> None:
     rig.lane.submit([operation(lambda: None) for _ in range(20)])
@@ -143,4 +193,26 @@ def test_a_patient_lane_gives_way_and_nobody_else_does(niceness: int) -> None:
     lane.submit([operation(tell)] * 2)
     assert [seen.get(timeout=10) for _ in range(2)] == [min(19, before + niceness)] * 2
     assert own() == before
+    lane.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread cannot be kept on a processor")
+@pytest.mark.parametrize("num_more", [0, 1])
+def test_where_each_processor_has_a_thread_each_thread_stays_on_its_own(num_more: int) -> None:
+    available = processors()
+    num_threads = len(available) + num_more
+    seen: SimpleQueue[frozenset[int]] = SimpleQueue()
+    lane = ThreadLane("test", lambda outcome: None, lambda: None, num_threads)
+    together = threading.Barrier(num_threads, timeout=10)
+
+    def tell() -> None:
+        together.wait()
+        seen.put(frozenset(os.sched_getaffinity(0)))
+
+    lane.submit([operation(tell)] * num_threads)
+    homes = [seen.get(timeout=10) for _ in range(num_threads)]
+    assert sorted(map(sorted, homes)) == (
+        [sorted(available)] * num_threads if num_more else [[processor] for processor in sorted(available)]
+    )
+    assert processors() == available
     lane.close()

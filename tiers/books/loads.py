@@ -28,14 +28,16 @@ from tiers.books.moves import add, leave, pin
 @entry
 def begin(
     nodes: Ints32, copies: Ints32, mems: Ints32, places: Ints64, levels: Ints64, counts: Ints64,
-    hits: Ints32, pinned: Ints32, slots: Ints64, sources: Ints32,
-) -> None:  # fmt: skip
-    """Pins the hits that `pin_ready` left, those with NONE in `pinned`, and fills their copies.
+    hits: Ints32, pinned: Ints32, slots: Ints64, missing: Ints32, sources: Ints32,
+) -> int:  # fmt: skip
+    """Pins the hits that `pin_ready` left, those with NONE in `pinned`, and fills their copies. Returns how many begin.
 
-    A copy that is on its way has its slot. The others get one later, and have their `sources`, which are held; where
-    their tier is exclusive, the block's charge leaves it now.
+    `missing` has them by their index: first those that begin, then, last first, those that are on their way and have
+    their slots. The others get one later, and have their `sources`, which are held; where their tier is exclusive, the
+    block's charge leaves it now.
     """
     t = Tables(nodes, copies, mems, places, levels, counts)
+    num_new, rest = 0, len(missing)
     for number in range(len(hits)):
         if pinned[number] != NONE:
             continue
@@ -44,10 +46,23 @@ def begin(
         if copy == NONE:
             source = fastest(t, node)
             copy = _promoted(t, node, source)
-            sources[number] = source
+            missing[num_new], sources[num_new] = number, source
+            num_new += 1
+        else:
+            rest -= 1
+            missing[rest] = number
         pin(t, copy)
         pinned[number] = copy
         slots[number] = at(t.copies, copy, SLOT)
+    return num_new
+
+
+@entry
+def place(copies: Ints32, loaded: Ints32, sources: Ints32, slots: Ints64, ranks: Ints64) -> None:
+    """The copies that begin get their slots; fills the ranks of what they come from."""
+    for number in range(len(loaded)):
+        copies[loaded[number], SLOT] = slots[number]
+        ranks[number] = copies[sources[number], RANK]
 
 
 @part

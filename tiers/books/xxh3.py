@@ -16,6 +16,8 @@ from xxhash import _xxhash  # type: ignore[attr-defined]  # its stubs leave the 
 from tiers.books.compiled import ADDRESS, INT, LONG, Words, emitted, system
 
 _DIGEST_BYTES = 16
+# Of a state where somebody else makes room for it, on a multiple of 64.
+STATE_BYTES = 1024
 # Of the functions in the machine code that is kept between starts.
 _PREFIX = "tierscope_"
 _LIBRARY = ctypes.CDLL(_xxhash.__file__)

@@ -3,13 +3,17 @@
 import ctypes
 import mmap
 import os
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
-from tiers import CorruptError, SlabSpec, block_file
+from tiers import CorruptError, MemoryPool, SlabSpec, block_reads
 from tiers.disk import DiskStore
 from tiers.errors import GoneError
+from tiers.read_turns import PIECE_BYTES
 
 PAGES = 3
 SLAB = SlabSpec(PAGES * mmap.PAGESIZE, "uint8", (PAGES, mmap.PAGESIZE))
@@ -19,7 +23,11 @@ CONTENT = os.urandom(SLAB.num_bytes)
 
 @pytest.fixture
 def store(tmp_path: Path) -> DiskStore:
-    store = DiskStore(tmp_path, SLAB, 4, "test")
+    return new_store(tmp_path)
+
+
+def new_store(folder: Path) -> DiskStore:
+    store = DiskStore(folder, SLAB, 4, "test")
     store.write(KEY, ROOT, 0, memoryview(CONTENT))
     return store
 
@@ -72,17 +80,19 @@ def test_memory_that_lies_across_pages_is_filled_too(store: DiskStore, at: int) 
 
 
 def test_where_the_cache_cannot_be_passed_by_it_is_read_through(
-    store: DiskStore, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(block_file, "ALIGNMENT", 1)  # the system refuses memory that lies across pages
+    monkeypatch.setattr(block_reads, "ALIGNMENT", 1)  # the system refuses memory that lies across pages
+    store = new_store(tmp_path)
     forget(store)
     assert read(store, at=1) == CONTENT
 
 
 def test_a_system_that_does_not_tell_what_is_cached_is_read_through_the_cache(
-    store: DiskStore, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(block_file, "CACHESTAT", 100_000)
+    monkeypatch.setattr(block_reads, "CACHESTAT", 100_000)
+    store = new_store(tmp_path)
     forget(store)
     assert read(store) == CONTENT
     assert num_cached_pages(store) == PAGES + 1
@@ -95,17 +105,51 @@ def test_a_file_that_may_not_be_read_is_an_error_that_says_so(store: DiskStore) 
         read(store)
 
 
-def test_of_many_files_each_has_its_own_error(store: DiskStore) -> None:
-    keys = [bytes([number]) * 16 for number in range(2 * block_file.MAX_FILES + 1)]
+def many(store: DiskStore, num_files: int) -> list[bytes]:
+    """Keys of files, each with its own content."""
+    keys = [os.urandom(16) for _ in range(num_files)]
     for key in keys:
-        store.write(key, ROOT, 0, memoryview(CONTENT))
+        store.write(key, ROOT, 0, memoryview(key * (SLAB.num_bytes // 16)))
+    return keys
+
+
+def test_threads_that_read_the_same_files_share_them_and_each_has_its_own_error(store: DiskStore) -> None:
+    keys = many(store, 40)
     store.remove(keys[3])
     store.path_of(keys[20]).write_bytes(b"short")
-    pool = memoryview(mmap.mmap(-1, len(keys) * SLAB.num_bytes))
-    targets = [pool[index * SLAB.num_bytes :][: SLAB.num_bytes] for index in range(len(keys))]
-    errors = store.read_many(keys, targets)
-    assert {index: type(error) for index, error in errors.items()} == {3: GoneError, 20: CorruptError}
-    assert all(target == CONTENT for index, target in enumerate(targets) if index not in errors)
+    pool, reads, slots = MemoryPool(SLAB, 40), store.reads(keys), [*range(39, -1, -1)]
+    in_threads(4, reads.into(pool, slots))
+    assert {index: type(error) for index, error in reads.errors.items()} == {3: GoneError, 20: CorruptError}
+    for key, slot in zip(keys, slots, strict=True):
+        if key not in (keys[3], keys[20]):
+            assert pool.read(slot) == key * (SLAB.num_bytes // 16)
+
+
+def test_threads_that_have_one_place_each_are_told_what_is_in_it(store: DiskStore) -> None:
+    keys = many(store, 40)
+    store.remove(keys[7])
+    reads, seen = store.reads(keys), SimpleQueue[tuple[int, bytes]]()
+
+    def each() -> None:
+        place = memoryview(bytearray(SLAB.num_bytes))
+        for index in reads.each(lambda _: place):
+            seen.put((index, bytes(place[-16:])))
+
+    in_threads(4, each)
+    assert sorted(seen.get() for _ in range(seen.qsize())) == [(n, key) for n, key in enumerate(keys) if n != 7]
+    assert [*reads.errors] == [7]
+
+
+def test_what_no_thread_has_read_is_an_error(store: DiskStore) -> None:
+    assert isinstance(store.reads([KEY]).errors[0], OSError)
+
+
+def in_threads(num_threads: int, run: Callable[[], None]) -> None:
+    threads = [threading.Thread(target=run) for _ in range(num_threads)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def test_a_flipped_bit_in_any_page_is_noticed_past_the_cache(store: DiskStore) -> None:
@@ -130,3 +174,23 @@ def test_a_file_that_is_shorter_or_longer_than_a_block_is_none(
         forget(store)
     with pytest.raises(CorruptError):
         read(store)
+
+
+@pytest.mark.parametrize("num_payload", [2 * PIECE_BYTES, 2 * PIECE_BYTES + 4096, 2 * PIECE_BYTES - 100, PIECE_BYTES])
+def test_a_block_of_several_pieces_is_whole_or_an_error(tmp_path: Path, num_payload: int) -> None:
+    """Pieces are what the page cache is read in."""
+    slab, content = SlabSpec(num_payload, "uint8", (num_payload,)), os.urandom(num_payload)
+    store = DiskStore(tmp_path, slab, 4, "test")
+    store.write(KEY, ROOT, 0, memoryview(content))
+    path, target = store.path_of(KEY), memoryview(bytearray(num_payload))
+    store.read(KEY, target)
+    assert target == content
+    whole = path.read_bytes()
+    for length in (0, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, num_payload, num_payload + 1, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(CorruptError):
+            store.read(KEY, target)
+    for position in range(0, len(whole), PIECE_BYTES // 3):
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
+        with pytest.raises(CorruptError):
+            store.read(KEY, target)

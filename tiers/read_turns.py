@@ -1,0 +1,150 @@
+"""The compiled part of `block_reads`: takes files by turns, reads them and says what they were found to be.
+
+Knows nothing about Python's objects; many threads are in it at once.
+"""
+
+import fcntl
+import mmap
+import os
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+
+from tiers.books import xxh3
+from tiers.books.compiled import ADDRESS, INT, LONG, Ints64, Words, aside, emitted, part, system
+from tiers.books.header import FINDINGS, HEADER_BYTES, verdict
+from tiers.keys import KEY_BYTES
+
+# Of the page cache in one call: its checksum is taken while the processor has it at hand (14 GB/s a thread; 12.5).
+PIECE_BYTES = 256 << 10
+# What else a file was found to be, beside `FINDINGS`.
+GONE, NOT_READ, OTHER_LENGTH = range(len(FINDINGS) + 1, len(FINDINGS) + 4)
+
+OPEN_FLAGS, SET_FLAGS, DIRECT, NO_SUCH_FILE = os.O_RDONLY | os.O_CLOEXEC, fcntl.F_SETFL, os.O_DIRECT, 2
+PAGE = mmap.PAGESIZE
+# Of `sizes`.
+PAYLOAD, FILE, ALIGNED, CALL, FOLDER_AT, NAME_AT = range(6)
+DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
+
+_open = system("open", INT, ADDRESS, INT)
+_close = system("close", INT, INT)
+_fcntl = system("fcntl", INT, INT, INT, INT)
+_preadv = system("preadv", LONG, INT, ADDRESS, INT, LONG)
+_syscall = system("syscall", LONG, LONG, LONG, ADDRESS, ADDRESS, LONG)
+_errno_at = system("__errno_location", ADDRESS)
+_memmove = system("memmove", ADDRESS, ADDRESS, ADDRESS, LONG)
+
+
+@aside
+def take_turn(turn: Ints64) -> int:
+    number: int = _next(turn.ctypes.data)
+    return number
+
+
+@emitted
+def _next(typing: Any, counter: Any) -> Any:
+    """The number at that address, which is one more for whoever asks next: no two threads get the same."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = ir.IntType(64)
+        place = builder.inttoptr(arguments[0], word.as_pointer())
+        return builder.atomic_rmw("add", place, ir.Constant(word, 1), "monotonic")
+
+    return types.int64(ADDRESS), generate
+
+
+@aside
+def read_turns(
+    path: Words, keys: Words, targets: Ints64, expected: Words, sizes: Ints64, turn: Ints64, found: Ints64
+) -> None:
+    """`sizes`: a payload's bytes, a file's, the alignment, the system call, and where in a path its digits are."""
+    own, room = path.copy(), np.empty(2 * PAGE + xxh3.STATE_BYTES, np.uint8)
+    start = -room.ctypes.data % PAGE
+    end, state = room[start : start + PAGE], room[start + PAGE :].ctypes.data
+    while True:
+        number = _next(turn.ctypes.data)
+        if number >= len(keys):
+            return
+        _name(own, keys[number], sizes)
+        found[number] = _read_block(own, keys[number], targets[number], end, expected, sizes, state)
+
+
+@part
+def _name(path: Any, key: Any, sizes: Any) -> None:
+    for place in range(KEY_BYTES):
+        path[sizes[NAME_AT] + 2 * place] = DIGITS[key[place] >> 4]
+        path[sizes[NAME_AT] + 2 * place + 1] = DIGITS[key[place] & 15]
+    for place in range(2):
+        path[sizes[FOLDER_AT] + place] = path[sizes[NAME_AT] + place]
+
+
+@part
+def _read_block(path: Any, key: Any, target: Any, end: Any, expected: Any, sizes: Any, state: Any) -> Any:
+    """What the file was found to be; the payload is in the target, the header in `end`: a page is more than that.
+
+    So a file that is too long is noticed, and past the cache only whole sectors are read.
+    """
+    descriptor = _open(path.ctypes.data, np.int32(OPEN_FLAGS))
+    if descriptor < 0:
+        return GONE if _errno() == NO_SUCH_FILE else NOT_READ
+    num_read: Any = np.int64(-1)
+    is_aligned = target % sizes[ALIGNED] == 0 and sizes[PAYLOAD] % sizes[ALIGNED] == 0
+    if is_aligned and not _is_cached(descriptor, sizes):
+        _fcntl(descriptor, np.int32(SET_FLAGS), np.int32(DIRECT))
+        num_read = _read(descriptor, target, end, sizes, 0, sizes[PAYLOAD])
+        _fcntl(descriptor, np.int32(SET_FLAGS), np.int32(0))
+        if num_read == sizes[FILE]:
+            low, high = xxh3.xxh3_128(target, sizes[PAYLOAD])
+    if num_read != sizes[FILE]:  # in the cache, or a file system that cannot pass it by
+        num_read = _fill(descriptor, target, end, sizes, state)
+        low, high = xxh3.digest(state)
+    _close(descriptor)
+    if num_read < 0:
+        return NOT_READ
+    return verdict(end[:HEADER_BYTES], key, expected, low, high) if num_read == sizes[FILE] else OTHER_LENGTH
+
+
+@part
+def _is_cached(descriptor: Any, sizes: Any) -> Any:
+    """Whether the page cache has all of it; True also where the system does not tell."""
+    asked, told = np.zeros(2, np.uint64), np.zeros(5, np.uint64)
+    asked[1] = sizes[PAYLOAD]
+    refused = _syscall(sizes[CALL], np.int64(descriptor), asked.ctypes.data, told.ctypes.data, 0)
+    return refused != 0 or told[0] * PAGE >= sizes[PAYLOAD]
+
+
+@part
+def _fill(descriptor: Any, target: Any, end: Any, sizes: Any, state: Any) -> Any:
+    """Until the file ends or has been as long as it should; `state` has the payload's checksum then."""
+    xxh3.reset(state)
+    total: Any = np.int64(0)
+    while total < sizes[FILE]:
+        num_read = _read(descriptor, target, end, sizes, total, PIECE_BYTES)
+        if num_read <= 0:
+            return total if num_read == 0 else num_read
+        num_payload = min(num_read, sizes[PAYLOAD] - total)
+        if num_payload > 0:
+            xxh3.update(state, target + total, num_payload)
+        total += num_read
+    return total
+
+
+@part
+def _read(descriptor: Any, target: Any, end: Any, sizes: Any, start: Any, num_bytes: Any) -> Any:
+    """From `start` on at most so many bytes into the target, and where that is full then, the rest into `end`."""
+    places = np.empty(4, np.uint64)  # address, length, address, length
+    first, second = min(start, sizes[PAYLOAD]), max(0, start - sizes[PAYLOAD])
+    num_first = min(num_bytes, sizes[PAYLOAD] - first)
+    places[0], places[1] = target + first, num_first
+    places[2], places[3] = end.ctypes.data + second, PAGE - second
+    num_places = 2 if first + num_first == sizes[PAYLOAD] else 1
+    return _preadv(descriptor, places.ctypes.data, np.int32(num_places), start)
+
+
+@part
+def _errno() -> Any:
+    told = np.empty(1, np.int32)
+    _memmove(told.ctypes.data, _errno_at(), 4)
+    return told[0]
