@@ -103,7 +103,7 @@ def _settle(engine: Engine) -> None:
     """Until all is stored that shall be."""
     while engine._cache.num_transfers:
         engine._poll()
-        time.sleep(0.001)
+        time.sleep(0.0002)  # who runs an engine is rung at once
 
 
 def _check_all_was_stored(engine: Engine) -> None:

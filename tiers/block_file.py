@@ -3,21 +3,27 @@
 import errno
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 
-def write_file(path: Path, parts: Sequence[bytes | memoryview]) -> None:
-    """A leftover of the same name is replaced; a disk that takes only a part raises ENOSPC."""
-    path.unlink(missing_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(path, flags, 0o600)
+def write_file(path: str | Path, parts: Sequence[bytes | memoryview], *, over: bool = False) -> None:
+    """A leftover of the same name is replaced, or written over; a disk that takes only a part raises ENOSPC."""
+    if not over:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path, flags if over else flags | os.O_EXCL, 0o600)
     try:
         views = [memoryview(part).cast("B") for part in parts]
+        num_bytes = sum(map(len, views))
         while views:
             written = os.writev(descriptor, views)
             if written == 0:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             views = _after(views, written)
+        if over:
+            os.ftruncate(descriptor, num_bytes)
     finally:
         os.close(descriptor)
 

@@ -54,6 +54,7 @@ class DiskStore:
         self._root = str(self.folder)
         self._block_files = BlockFiles(self._layout, self.file_bytes, self._name_of, SUFFIX)
         self._lock: IO[bytes] | None = None
+        self._spares: list[str] = []
 
     def lock(self) -> None:
         """Two engines in one folder would overrun its budget and remove each other's files: RefusedError then.
@@ -67,6 +68,8 @@ class DiskStore:
                     shutil.rmtree(folder, ignore_errors=True)
 
     def unlock(self) -> None:
+        while self._spares:
+            self.drop_spare()
         if self._lock is not None:
             self._lock.close()
 
@@ -81,16 +84,17 @@ class DiskStore:
         """Raises OSError, and leaves no file, if the block could not be written whole."""
         payload = self._layout.codec.encode(slab)
         header = self._layout.header(key, parent_key, position, payload, tenant)
-        path = self.path_of(key)
-        temporary = path.with_suffix(TEMPORARY)
+        path, is_spare = self._name_of(key), bool(self._spares)
+        temporary = self._spares.pop() if is_spare else _temporary(path)
         try:
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-            write_file(temporary, [payload, header])
-            temporary.replace(path)
+            with suppress(FileExistsError):
+                os.mkdir(os.path.dirname(path), 0o700)
+            write_file(temporary, [payload, header], over=is_spare)
+            os.replace(temporary, path)
         except OSError:
             for leftover in (temporary, path):
                 with suppress(OSError):
-                    leftover.unlink(missing_ok=True)
+                    os.unlink(leftover)
             raise
 
     def read(self, key: BlockKey, target: memoryview) -> None:
@@ -106,7 +110,21 @@ class DiskStore:
         return BlockReads(self._block_files, keys)
 
     def remove(self, key: BlockKey) -> None:
-        self.path_of(key).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(self._name_of(key))
+
+    def set_aside(self, key: BlockKey) -> None:
+        """As `remove`, but a block that is written later is written over it."""
+        path = self._name_of(key)
+        with suppress(FileNotFoundError):
+            os.rename(path, spare := _temporary(path))
+            self._spares.append(spare)
+
+    def drop_spare(self) -> None:
+        """A file that was set aside, if there is one, is not needed."""
+        if self._spares:
+            with suppress(FileNotFoundError):
+                os.unlink(self._spares.pop())
 
     def scan(self) -> list[Header]:
         """Headers of what was stored before, oldest first. Files that cannot be blocks of this layout are removed."""
@@ -145,6 +163,10 @@ class DiskStore:
         if path.stat().st_size != self.file_bytes:
             raise CorruptError("it was not written whole")
         return header
+
+
+def _temporary(path: str) -> str:
+    return path.removesuffix(SUFFIX) + TEMPORARY
 
 
 def _locked(folder: Path) -> IO[bytes]:

@@ -33,6 +33,7 @@ class Ladder:
         self._gpu = gpu
         self._host = host
         self._movers = movers
+        self._disk = next((level for level in levels if level.tier is Tier.DISK), None)
         self._forgotten: set[Copy] = set()
 
     # -- down --------------------------------------------------------------------------------------------------------
@@ -280,7 +281,7 @@ class Ladder:
         copy.give_row()
 
     def submit(self) -> None:
-        self._movers.submit()
+        self._movers.submit(self._disk.num_arriving if self._disk else 0)
 
     def _is_to_be_removed(self, copy: Copy) -> bool:
         """A tier that is switched off leaves what is shared to the others."""

@@ -17,6 +17,10 @@ from typing import Protocol
 Done = Callable[[Exception | None, float], None]
 
 
+def nobody_asks(error: Exception | None, seconds: float) -> None:
+    """What such an operation comes to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """`run` is called on a transfer thread; `done(error, seconds)` later on the owner's, by `Transfers.apply`.

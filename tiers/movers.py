@@ -12,13 +12,15 @@ from functools import partial
 from tiers.disk import DiskStore
 from tiers.errors import CorruptError
 from tiers.host import Host, HostSlot
+from tiers.keys import BlockKey
 from tiers.landing import Landing
-from tiers.lanes import Done, Operation
+from tiers.lanes import Done, Operation, nobody_asks
 from tiers.loads import Loaded, Loads, tell
 from tiers.names import Tier
 from tiers.node import Copy, Node
 from tiers.pool import BlockPool
 from tiers.remote_movers import Absent, RemoteMovers
+from tiers.spares import Spares
 from tiers.transfers import Transfers
 
 # An operation's copies take a millisecond or two: a stop waits for the one that runs.
@@ -60,7 +62,8 @@ class Movers:
         self._lifts: list[Operation] = []
         self._loads: list[Operation] = []
         self._reads: list[Operation] = []
-        self._deletes: list[Operation] = []
+        self._leaving: list[BlockKey] = []
+        self._spares = Spares()
         self._writes: list[Operation] = []
 
     def drain(self, copy: Copy, host: HostSlot, done: Done) -> None:
@@ -90,17 +93,24 @@ class Movers:
         if copy.level.tier is Tier.REMOTE:
             self._remote.send(copy, self._host.pool.read(host.slot), done)
             return
-        self._writes.append(Operation(partial(self._write, copy, copy.node, copy.node.tenant_name, host), done))
+        write = partial(self._write, copy, copy.node, copy.node.tenant_name, host)
+        self._writes.append(Operation(write, partial(self._written, done)))
 
-    def delete(self, tier: Tier, key: bytes) -> None:
+    def _written(self, done: Done, error: Exception | None, seconds: float) -> None:
+        self._spares.written()
+        done(error, seconds)
+
+    def delete(self, tier: Tier, key: BlockKey) -> None:
         if tier is Tier.REMOTE:
             self._remote.delete(key)
-            return
-        assert self._disk is not None
-        self._deletes.append(Operation(partial(self._disk.remove, key), lambda error, seconds: None))
+        else:
+            self._leaving.append(key)
 
-    def submit(self) -> None:
-        """What is read into slots waits for the copies out of them: those go first, and what takes longest next."""
+    def submit(self, num_arriving: int) -> None:
+        """What is read into slots waits for the copies out of them: those go first, and what takes longest next.
+
+        `num_arriving` are the blocks on their way to disk, from here or after a copy that is to come.
+        """
         if not self._has_any:
             self._remote.submit()
             return
@@ -112,14 +122,27 @@ class Movers:
         self._transfers.submit_read(reads)
         self._remote.submit()
         self._transfers.submit_near(lifts + loads)
-        writes = self._deletes + self._writes
-        self._deletes, self._writes = [], []
-        self._transfers.submit_write(writes)
+        self._transfers.submit_write(self._writing(num_arriving))
 
     @property
     def _has_any(self) -> bool:
         """Most steps move nothing."""
-        return bool(self._drains or self._reads or self._lifts or self._loads or self._deletes or self._writes)
+        is_moving = self._drains or self._reads or self._lifts or self._loads or self._leaving or self._writes
+        return bool(is_moving or self._spares.num_kept)
+
+    def _writing(self, num_arriving: int) -> list[Operation]:
+        """Files that leave, whose place others get, before those that are written."""
+        leaving, writes = self._leaving, self._writes
+        self._leaving, self._writes = [], []
+        num_aside, num_dropped = self._spares.submit(len(leaving), len(writes), num_arriving)
+        if not leaving and not num_dropped:
+            return writes
+        disk = self._disk
+        assert disk is not None
+        removals = [partial(disk.set_aside, key) for key in leaving[:num_aside]]
+        removals += [partial(disk.remove, key) for key in leaving[num_aside:]]
+        drops = [Operation(disk.drop_spare, nobody_asks) for _ in range(num_dropped)]
+        return [*(Operation(removal, nobody_asks) for removal in removals), *writes, *drops]
 
     def _drainage(self, moves: Sequence[_Move]) -> list[Operation]:
         groups = (moves[start : start + self._group] for start in range(0, len(moves), self._group))
@@ -160,8 +183,11 @@ class Movers:
         host.has_bytes = True
 
     def _write(self, copy: Copy, node: Node, tenant: str, host: HostSlot) -> None:
-        if copy.is_live and self._disk is not None:
+        assert self._disk is not None
+        if copy.is_live:
             self._disk.write(node.key, node.parent_key, node.depth, self._host.pool.read(host.slot), tenant)
+        else:
+            self._disk.drop_spare()
 
 
 def _moved(moves: Sequence[_Move], error: Exception | None, seconds: float) -> None:

@@ -12,7 +12,7 @@ from typing import TypeVar
 from tiers.host import Host
 from tiers.keys import BlockKey
 from tiers.landing import Errors, FillMany, Landing
-from tiers.lanes import Done, Operation
+from tiers.lanes import Done, Operation, nobody_asks
 from tiers.loads import Loaded, Loads, tell
 from tiers.node import Copy
 from tiers.pool import BlockPool
@@ -163,7 +163,7 @@ class RemoteMovers:
         keys, self._deletes = self._deletes, []
         if not keys:
             return []
-        return [Operation(partial(self.store.remove_many, keys), lambda error, seconds: None)]
+        return [Operation(partial(self.store.remove_many, keys), nobody_asks)]
 
     def _look(self, used: Sequence[BlockKey], is_probe: bool, found: list[Look]) -> None:
         if not is_probe:

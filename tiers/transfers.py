@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from queue import SimpleQueue
 
-from tiers.lanes import InlineLane, Lane, Operation, Outcome, ThreadLane, processors
+from tiers.lanes import InlineLane, Lane, Operation, Outcome, ThreadLane, nobody_asks, processors
 
 # Files that are read at once. A device's queue is full with four of 0.7 MiB; more threads wait for the interpreter.
 # Where there are fewer processors, but more than one, each has one reader and keeps it: a busy system finds no idle
@@ -16,10 +16,6 @@ MAX_READERS = 4
 # Whoever waits for a step comes before what is stored for later: with as many processes as processors beside them,
 # steps took 1.3 times as long instead of 1.56, and more than half as much was stored.
 NICENESS = 5
-
-
-def _nothing(error: Exception | None, seconds: float) -> None:
-    """To be told."""
 
 
 class Transfers:
@@ -66,7 +62,7 @@ class Transfers:
         if self._near.is_idle:
             self._submit(lane, batch)
         elif batch:
-            self._submit(self._near, [Operation(partial(lane.submit, batch), _nothing)])
+            self._submit(self._near, [Operation(partial(lane.submit, batch), nobody_asks)])
             self.num_pending += len(batch)
 
     def apply(self) -> bool:

@@ -17,7 +17,7 @@ from tiers.disk import DiskStore
 
 SLAB = SlabSpec(4096, "uint8", (4096,))
 OLD, NEW = b"o" * 16, b"n" * 16
-STEPS = ("open", "writev", "close", "replace", "unlink", "mkdir", "rename")
+STEPS = ("open", "writev", "close", "replace", "unlink", "mkdir", "rename", "ftruncate")
 
 
 class Killer:
@@ -54,6 +54,9 @@ def die_after(num_steps: int, folder: Path) -> bool:
             killer.wrap(name)
         write(store, NEW)
         write(store, OLD)
+        store.set_aside(NEW)
+        write(store, OLD)
+        write(store, NEW)
         os._exit(0)
     return os.WIFSIGNALED(os.waitpid(child, 0)[1])
 

@@ -35,7 +35,7 @@ SLAB = SlabSpec(64, "uint8", (64,))
 ROOT = root_key(fingerprint="test", salt="", block_size=BLOCK_SIZE, dtype=SLAB.dtype)
 GARBAGE = b"\xee" * SLAB.num_bytes
 # Two blocks an operation, so that a prompt takes several of them, some of which begin before all are asked for.
-movers.GROUP_BYTES = senddown.GROUP_BYTES = 2 * SLAB.num_bytes
+movers.GROUP_BYTES = movers.READ_BYTES = senddown.GROUP_BYTES = 2 * SLAB.num_bytes
 
 
 class Clock:

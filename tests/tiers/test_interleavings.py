@@ -212,6 +212,7 @@ class CacheMachine(RuleBasedStateMachine):
         if hasattr(self, "cache") and not self.cache.num_transfers:
             stats = self.cache.stats()[Tier.DISK]
             assert len(list(Path(self.folder.name).rglob("*.kv"))) == stats.resident_blocks
+            assert not list(Path(self.folder.name).rglob("*.tmp")), "a file is kept for a block that does not come"
 
     def teardown(self) -> None:
         if not hasattr(self, "cache"):

@@ -1,0 +1,139 @@
+"""Files kept to be written over: at most as many as there are blocks to come, and all of them are used or go."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tiers.rig import ROOT, SLAB, config, content, keys_of, make_rig
+from tiers import Tier, WriteMode
+from tiers.disk import DiskStore
+from tiers.spares import Spares
+
+KEYS = keys_of(range(4))
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 5), st.integers(0, 5))))
+def test_there_are_never_more_than_blocks_to_come_and_no_file_is_counted_twice(
+    turns: list[tuple[int, int, int, int]],
+) -> None:
+    """Each turn: blocks that begin to come, those of them that are written now, files that leave, writes that end."""
+    spares, files, num_waiting, num_writing = Spares(), 0, 0, 0
+    for num_new, num_writes, num_leaving, num_ended in turns:
+        num_waiting += num_new
+        num_writes = min(num_writes, num_waiting)
+        num_waiting -= num_writes
+        num_aside, num_dropped = spares.submit(num_leaving, num_writes, num_waiting + num_writing + num_writes)
+        num_writing += num_writes
+        assert 0 <= num_aside <= num_leaving
+        files = max(0, files + num_aside - num_writes) - num_dropped
+        assert files == spares.num_kept <= num_waiting
+        for _ in range(min(num_ended, num_writing)):
+            spares.written()
+            num_writing -= 1
+    spares.submit(0, 0, num_writing)
+    assert num_waiting or not spares.num_kept
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> DiskStore:
+    return DiskStore(tmp_path, SLAB, 4, "test")
+
+
+def write(store: DiskStore, key: bytes) -> Path:
+    store.write(key, ROOT, 0, memoryview(content(key)))
+    return store.path_of(key)
+
+
+def read(store: DiskStore, key: bytes) -> bytes:
+    target = bytearray(SLAB.num_bytes)
+    store.read(key, memoryview(target))
+    return bytes(target)
+
+
+def files_of(store: DiskStore) -> list[Path]:
+    return sorted(path for path in store.folder.rglob("*") if path.is_file() and path.name != ".lock")
+
+
+def test_a_block_is_written_over_the_file_of_one_that_was_set_aside(store: DiskStore) -> None:
+    old = write(store, KEYS[0]).stat().st_ino
+    store.set_aside(KEYS[0])
+    assert not store.path_of(KEYS[0]).exists()
+    new = write(store, KEYS[1])
+    assert new.stat().st_ino == old
+    assert files_of(store) == [new]
+    assert read(store, KEYS[1]) == content(KEYS[1])
+
+
+def test_the_same_block_may_come_again_over_its_own_file(store: DiskStore) -> None:
+    write(store, KEYS[0])
+    store.set_aside(KEYS[0])
+    write(store, KEYS[0])
+    assert read(store, KEYS[0]) == content(KEYS[0])
+    assert files_of(store) == [store.path_of(KEYS[0])]
+
+
+@pytest.mark.parametrize("num_bytes", [0, 10, 100_000])
+def test_a_file_of_another_length_becomes_as_long_as_a_block(store: DiskStore, num_bytes: int) -> None:
+    write(store, KEYS[0]).write_bytes(b"x" * num_bytes)
+    store.set_aside(KEYS[0])
+    assert write(store, KEYS[1]).stat().st_size == store.file_bytes
+    assert read(store, KEYS[1]) == content(KEYS[1])
+
+
+def test_a_file_that_is_gone_cannot_be_set_aside_and_one_that_goes_later_is_no_harm(store: DiskStore) -> None:
+    store.set_aside(KEYS[0])
+    write(store, KEYS[1])
+    store.set_aside(KEYS[1])
+    for path in files_of(store):
+        path.unlink()
+    write(store, KEYS[2])
+    assert read(store, KEYS[2]) == content(KEYS[2])
+
+
+def test_nothing_is_written_through_a_link_in_a_files_place(store: DiskStore, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"mine")
+    write(store, KEYS[0])
+    store.set_aside(KEYS[0])
+    [spare] = files_of(store)
+    spare.unlink()
+    os.symlink(precious, spare)
+    with pytest.raises(OSError, match=r"[Ss]ymbolic link"):
+        write(store, KEYS[1])
+    assert precious.read_bytes() == b"mine"
+
+
+def test_what_was_set_aside_is_gone_when_it_is_dropped_or_the_folder_is_left(store: DiskStore) -> None:
+    for key in KEYS[:3]:
+        write(store, key)
+    for key in KEYS[:3]:
+        store.set_aside(key)
+    store.drop_spare()
+    assert len(files_of(store)) == 2
+    store.unlock()
+    assert not files_of(store)
+    store.drop_spare()
+
+
+def test_a_start_removes_what_a_death_left_aside(store: DiskStore, tmp_path: Path) -> None:
+    write(store, KEYS[0])
+    store.set_aside(KEYS[0])
+    assert DiskStore(tmp_path, SLAB, 4, "test").scan() == []
+    assert not files_of(store)
+
+
+def test_a_full_tier_writes_over_the_files_of_those_that_leave(tmp_path: Path) -> None:
+    rig = make_rig(config(gpu=2, disk=2, mode=WriteMode.WRITE_THROUGH, path=tmp_path))
+    inodes = set()
+    for number in range(1, 6):
+        rig.request(keys_of([number, number]))
+        rig.settle()
+        files = [*tmp_path.rglob("*.kv")]
+        assert len(files) == rig.cache.stats()[Tier.DISK].resident_blocks == 2
+        assert not [*tmp_path.rglob("*.tmp")]
+        inodes |= {path.stat().st_ino for path in files}
+    assert len(inodes) == 2
+    rig.cache.close()
