@@ -18,11 +18,12 @@ import numpy as np
 from tiers.addresses import address_of
 from tiers.block_format import Layout, as_bytes
 from tiers.books.compiled import Ints64
+from tiers.books.counter import next_of
 from tiers.books.header import FINDINGS, WHOLE
 from tiers.errors import CorruptError, GoneError
 from tiers.keys import KEY_BYTES, BlockKey
 from tiers.pool import MemoryPool
-from tiers.read_turns import GONE, NOT_READ, OTHER_LENGTH, read_turns, take_turn
+from tiers.read_turns import GONE, NOT_READ, OTHER_LENGTH, read_turns
 
 CACHESTAT = 451  # a call of Linux 6.5, the same on all processors since then
 ALIGNMENT = mmap.PAGESIZE  # of memory that is filled past the cache
@@ -67,7 +68,7 @@ class BlockReads:
 
     def each(self, target_of: Callable[[int], memoryview]) -> Iterator[int]:
         """The same, one after the other into what `target_of` gives for its index; those that are whole."""
-        while (index := take_turn(self._turn)) < len(self._found):
+        while (index := next_of(self._turn)) < len(self._found):
             target = target_of(index)
             payload = self._codec.landing(target)
             self._read_one(index, payload)

@@ -9,11 +9,10 @@ import os
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
 
 from tiers.books import xxh3
-from tiers.books.compiled import ADDRESS, INT, LONG, Ints64, Words, aside, emitted, part, system
+from tiers.books.compiled import ADDRESS, INT, LONG, Ints64, Words, aside, part, system
+from tiers.books.counter import next_at
 from tiers.books.header import FINDINGS, HEADER_BYTES, verdict
 from tiers.keys import KEY_BYTES
 
@@ -38,24 +37,6 @@ _memmove = system("memmove", ADDRESS, ADDRESS, ADDRESS, LONG)
 
 
 @aside
-def take_turn(turn: Ints64) -> int:
-    number: int = _next(turn.ctypes.data)
-    return number
-
-
-@emitted
-def _next(typing: Any, counter: Any) -> Any:
-    """The number at that address, which is one more for whoever asks next: no two threads get the same."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        word = ir.IntType(64)
-        place = builder.inttoptr(arguments[0], word.as_pointer())
-        return builder.atomic_rmw("add", place, ir.Constant(word, 1), "monotonic")
-
-    return types.int64(ADDRESS), generate
-
-
-@aside
 def read_turns(
     path: Words, keys: Words, targets: Ints64, expected: Words, sizes: Ints64, turn: Ints64, found: Ints64
 ) -> None:
@@ -64,7 +45,7 @@ def read_turns(
     start = -room.ctypes.data % PAGE
     end, state = room[start : start + PAGE], room[start + PAGE :].ctypes.data
     while True:
-        number = _next(turn.ctypes.data)
+        number = next_at(turn.ctypes.data)
         if number >= len(keys):
             return
         _name(own, keys[number], sizes)
