@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tiers.books import xxh3
-from tiers.books.compiled import ADDRESS, INT, LONG, Ints64, Words, aside, part, system
+from tiers.books.compiled import ADDRESS, INT, LONG, Ints64, Words, aside, making_part, system
 from tiers.books.counter import next_at
 from tiers.books.header import FINDINGS, HEADER_BYTES, verdict
 from tiers.keys import KEY_BYTES
@@ -52,7 +52,7 @@ def read_turns(
         found[number] = _read_block(own, keys[number], targets[number], end, expected, sizes, state)
 
 
-@part
+@making_part
 def _name(path: Any, key: Any, sizes: Any) -> None:
     for place in range(KEY_BYTES):
         path[sizes[NAME_AT] + 2 * place] = DIGITS[key[place] >> 4]
@@ -61,7 +61,7 @@ def _name(path: Any, key: Any, sizes: Any) -> None:
         path[sizes[FOLDER_AT] + place] = path[sizes[NAME_AT] + place]
 
 
-@part
+@making_part
 def _read_block(path: Any, key: Any, target: Any, end: Any, expected: Any, sizes: Any, state: Any) -> Any:
     """What the file was found to be; the payload is in the target, the header in `end`: a page is more than that.
 
@@ -87,7 +87,7 @@ def _read_block(path: Any, key: Any, target: Any, end: Any, expected: Any, sizes
     return verdict(end[:HEADER_BYTES], key, expected, low, high) if num_read == sizes[FILE] else OTHER_LENGTH
 
 
-@part
+@making_part
 def _is_cached(descriptor: Any, sizes: Any) -> Any:
     """Whether the page cache has all of it; True also where the system does not tell."""
     asked, told = np.zeros(2, np.uint64), np.zeros(5, np.uint64)
@@ -96,7 +96,7 @@ def _is_cached(descriptor: Any, sizes: Any) -> Any:
     return refused != 0 or told[0] * PAGE >= sizes[PAYLOAD]
 
 
-@part
+@making_part
 def _fill(descriptor: Any, target: Any, end: Any, sizes: Any, state: Any) -> Any:
     """Until the file ends or has been as long as it should; `state` has the payload's checksum then."""
     xxh3.reset(state)
@@ -112,7 +112,7 @@ def _fill(descriptor: Any, target: Any, end: Any, sizes: Any, state: Any) -> Any
     return total
 
 
-@part
+@making_part
 def _read(descriptor: Any, target: Any, end: Any, sizes: Any, start: Any, num_bytes: Any) -> Any:
     """From `start` on at most so many bytes into the target, and where that is full then, the rest into `end`."""
     places = np.empty(4, np.uint64)  # address, length, address, length
@@ -124,7 +124,7 @@ def _read(descriptor: Any, target: Any, end: Any, sizes: Any, start: Any, num_by
     return _preadv(descriptor, places.ctypes.data, np.int32(num_places), start)
 
 
-@part
+@making_part
 def _errno() -> Any:
     told = np.empty(1, np.int32)
     _memmove(told.ctypes.data, _errno_at(), 4)

@@ -13,7 +13,7 @@ import numpy as np
 
 from tiers.addresses import address_of
 from tiers.books import xxh3
-from tiers.books.compiled import ADDRESS, INT, LONG, Ints64, aside, part, system
+from tiers.books.compiled import ADDRESS, INT, LONG, Ints64, aside, making_part, system
 
 # How a call ended, beside the number of values that are whole: all are; the next one is something else, nothing of it
 # is taken; what follows a value is no end of line; the connection has ended; the time is over.
@@ -98,7 +98,7 @@ def _take_values(
     return len(targets), DONE
 
 
-@part
+@making_part
 def _take_head(wire: Any, head: Any, sizes: Any) -> Any:
     """Until the whole head and header are in the buffer: as soon as they cannot be what is expected, it is OTHER."""
     num_seen: Any = np.int64(0)
@@ -116,7 +116,7 @@ def _take_head(wire: Any, head: Any, sizes: Any) -> Any:
             return -num_read
 
 
-@part
+@making_part
 def _take_payload(wire: Any, target: Any, sizes: Any, state: Any) -> Any:
     """The checksum follows what comes in pieces that the processor still has at hand."""
     held = wire.held
@@ -138,7 +138,7 @@ def _take_payload(wire: Any, target: Any, sizes: Any, state: Any) -> Any:
     return DONE
 
 
-@part
+@making_part
 def _receive(wire: Any, target: Any, num_bytes: Any, beyond: Any) -> Any:
     """Into the target, and up to `beyond` bytes more into the buffer; how many the target got, or the end, negative."""
     held, buffer = wire.held, wire.buffer
@@ -163,7 +163,7 @@ def _receive(wire: Any, target: Any, num_bytes: Any, beyond: Any) -> Any:
         _wait(wire)
 
 
-@part
+@making_part
 def _wait(wire: Any) -> None:
     """Until there is something, or the time is over; what else ends it, the next read tells."""
     asked = np.empty(1, np.int64)
@@ -172,7 +172,7 @@ def _wait(wire: Any) -> None:
     _poll(asked.ctypes.data, np.int64(1), np.int32(max(0, min(left, MAX_WAIT_MS))))
 
 
-@part
+@making_part
 def _now(told: Any) -> Any:
     _clock_gettime(np.int32(MONOTONIC), told.ctypes.data)
     return told[0] * NANOSECONDS + told[1]

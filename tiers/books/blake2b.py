@@ -6,7 +6,7 @@ about what the digests are used for.
 
 import numpy as np
 
-from tiers.books.compiled import Words, entry, part
+from tiers.books.compiled import Words, making_entry, part
 
 DIGEST_BYTES = 16
 IV = np.array(
@@ -40,7 +40,7 @@ R32, R24, R16, R63 = np.uint64(32), np.uint64(24), np.uint64(16), np.uint64(63)
 L32, L40, L48, L1 = np.uint64(32), np.uint64(40), np.uint64(48), np.uint64(1)
 
 
-@entry
+@making_entry
 def chain(root: Words, token_ids: Words, block_size: int, digests: Words, sigma: Words) -> None:
     """`root` uint32 [4], `token_ids` uint32 [n · block_size], `digests` uint32 [n, 4] to be filled.
 

@@ -7,7 +7,7 @@ where keys come from.
 import numpy as np
 
 from tiers.books import bitmap
-from tiers.books.compiled import Ints32, Ints64, Words, entry, part
+from tiers.books.compiled import Ints32, Ints64, Words, entry, making_entry, part
 from tiers.books.family import copy_at, fastest, follow, known
 from tiers.books.hollow_ways import LOADED, OUT, evict, rebalance, store
 from tiers.books.index import find
@@ -41,7 +41,7 @@ from tiers.books.shares import inherited
 from tiers.policies import choose
 
 
-@entry
+@making_entry
 def serve(
     nodes: Ints32, copies: Ints32, mems: Ints32, places: Ints64, levels: Ints64, counts: Ints64,
     words: Words, free: Ints64, keys: Ints32, root: Ints32, num_prompt: int, tiers: Ints64, pinned: Ints64,

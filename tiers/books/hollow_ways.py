@@ -3,8 +3,6 @@
 A block is in a tier as soon as that is decided. Knows nothing about requests but which of their blocks are read.
 """
 
-import numpy as np
-
 from tiers.books import bitmap
 from tiers.books.compiled import Ints64, Words, part
 from tiers.books.family import copy_at, fastest, tidy
@@ -151,19 +149,17 @@ def rebalance(t: Tables, words: Words, free: Ints64, moved: Ints64) -> None:
 @part
 def store(t: Tables, words: Words, free: Ints64, moved: Ints64, node: int) -> bool:
     """Into tiers that write through, take it and have not got it; False where there is none."""
-    missing = np.zeros(len(t.levels), np.bool_)
+    missing, wanted = 0, 0  # a bit a tier
     for rank in range(1, len(t.levels)):
         writes_through = t.levels[rank, WRITE_MODE] != WRITE_BACK
-        missing[rank] = writes_through and takes(t, rank, node) and copy_at(t, node, rank) == NONE
-    if not missing.any():
-        return False
-    wanted = missing.copy()
+        missing |= (writes_through and takes(t, rank, node) and copy_at(t, node, rank) == NONE) << rank
     for rank in range(1, len(t.levels)):
-        wanted[rank] = missing[rank] and _make_room(t, words, free, moved, node, wide(rank))
+        has_room = missing >> rank & 1 and _make_room(t, words, free, moved, node, wide(rank))
+        wanted |= wide(has_room) << rank
     for rank in range(1, len(t.levels)):
-        if wanted[rank]:
+        if wanted >> rank & 1:
             _put(t, moved, node, GPU, wide(rank))
-    return True
+    return missing != 0
 
 
 @part

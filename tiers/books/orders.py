@@ -5,7 +5,7 @@ Knows nothing about why somebody asks.
 
 import numpy as np
 
-from tiers.books.compiled import Ints32, Ints64, entry, part
+from tiers.books.compiled import Ints32, Ints64, making_entry, making_part
 from tiers.books.family import copy_at
 from tiers.books.layout import (
     AFTER,
@@ -37,7 +37,7 @@ from tiers.policies.choose import is_idle, unnote
 FIRST, SECOND = numbers(0, 2)
 
 
-@entry
+@making_entry
 def oldest_first(
     nodes: Ints32, copies: Ints32, mems: Ints32, places: Ints64, levels: Ints64, counts: Ints64,
     rank: int,
@@ -57,7 +57,7 @@ def oldest_first(
     return order[:kept]
 
 
-@part
+@making_part
 def _queued(t: Tables, rank: int, queue: int) -> Ints32:
     """Those of the queue that are idle, oldest first."""
     first = QUEUES + 3 * queue
@@ -71,7 +71,7 @@ def _queued(t: Tables, rank: int, queue: int) -> Ints32:
     return rows[:kept]
 
 
-@part
+@making_part
 def _aside(t: Tables, rank: int) -> Ints32:
     """Those that came to the old end of their queue and could not leave."""
     rows = np.empty(t.counts[COPIES], np.int32)
@@ -84,7 +84,7 @@ def _aside(t: Tables, rank: int) -> Ints32:
     return rows[:kept]
 
 
-@entry
+@making_entry
 def parents_newer(
     nodes: Ints32, copies: Ints32, mems: Ints32, places: Ints64, levels: Ints64, counts: Ints64,
     newest_first: Ints32,
@@ -93,7 +93,7 @@ def parents_newer(
     return _parents_newer(Tables(nodes, copies, mems, places, levels, counts), newest_first)
 
 
-@part
+@making_part
 def _parents_newer(t: Tables, newest_first: Ints32) -> Ints32:
     is_seen = np.zeros(t.counts[NODES], np.bool_)
     order = np.empty(t.counts[NODES], np.int32)
@@ -113,7 +113,7 @@ def _parents_newer(t: Tables, newest_first: Ints32) -> Ints32:
     return order[end:]
 
 
-@entry
+@making_entry
 def descendants(
     nodes: Ints32, copies: Ints32, mems: Ints32, places: Ints64, levels: Ints64, counts: Ints64,
     node: int,
@@ -137,7 +137,7 @@ def descendants(
         num_walked += 1
 
 
-@entry
+@making_entry
 def take_notes(
     nodes: Ints32, copies: Ints32, mems: Ints32, places: Ints64, levels: Ints64, counts: Ints64,
     rank: int,

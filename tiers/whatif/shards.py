@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tiers.books.compiled import Ints64, entry, part
+from tiers.books.compiled import Ints64, entry, making_part, part
 from tiers.whatif.stack import NEVER, add, count_before
 
 # Keys are sampled whose upper 32 bits are less than the threshold; this one samples all.
@@ -231,7 +231,7 @@ def access(
     return len(starts) - 1
 
 
-@part
+@making_part
 def _make_room(
     state: Ints64, known: Ints64, time_of: Ints64, block_at: Ints64, index: Ints64, tree: Ints64
 ) -> None:  # fmt: skip

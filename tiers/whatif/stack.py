@@ -10,7 +10,7 @@ from enum import StrEnum
 import numpy as np
 
 from tiers.books.compiled import Ints64 as Ints
-from tiers.books.compiled import entry
+from tiers.books.compiled import entry, making_entry
 from tiers.whatif.accesses import Accesses
 
 # Position of a block that was never touched before, or that follows one in its request.
@@ -151,7 +151,7 @@ def add(tree: Ints, time: int, amount: int) -> None:
         index += index & -index
 
 
-@entry
+@making_entry
 def _tree_of(num_ones: int, num_times: int) -> Ints:
     """The tree of `num_ones` ones and then zeros: node i counts the times (i − lowest bit of i, i]."""
     tree = np.empty(num_times + 1, np.int64)
