@@ -58,7 +58,9 @@ def test_only_one_module_of_the_dashboard_imports_the_engine_or_the_tiers() -> N
 def test_the_tiers_need_little() -> None:
     # psutil tells what the machine has; redis is for the connections of the remote tier alone, numba for the tables.
     allowed = set(sys.stdlib_module_names) | {"tiers", "numpy", "torch", "xxhash", "psutil"}
-    special = {name: {"numba", "llvmlite"} for name in ("compiled.py", "counter.py", "past_cache.py", "xxh3.py")}
+    special = {
+        name: {"numba", "llvmlite"} for name in ("ahead.py", "compiled.py", "counter.py", "past_cache.py", "xxh3.py")
+    }
     special["remote_wire.py"] = {"redis"}
     for path in modules("tiers"):
         foreign = set(imported(path)) - allowed - special.get(path.name, set())

@@ -33,6 +33,7 @@ from tiers.books.layout import (
     RANK,
     TENANT,
     TENANTS,
+    empty_table,
     empty_tables,
 )
 from tiers.books.tenants import Tenants
@@ -80,7 +81,7 @@ class Books:
     def _grow(self, number: int, num_needed: int) -> None:
         table = self.tables[number]
         num_rows = max(num_needed, len(table) * 2 if len(table) < MANY_ROWS else len(table) * 5 // 4)
-        grown = np.zeros((num_rows, table.shape[1]), np.int32)
+        grown = empty_table(num_rows, table.shape[1])
         grown[: len(table)] = table
         self.tables = self.tables._replace(**{self.tables._fields[number]: grown})
         self._look()

@@ -7,8 +7,9 @@ and look-ups of one prompt wait for memory together, not one after the other. Ke
 
 import numpy as np
 
+from tiers.books.ahead import ask_for
 from tiers.books.compiled import Ints32, Ints64, part
-from tiers.books.layout import KEY, NONE, NUM_INDEXED, Tables, wide
+from tiers.books.layout import COPY, KEY, NONE, NUM_COPY_COLUMNS, NUM_INDEXED, Tables, at, wide
 
 ROW_BITS = 32
 ROW_MASK = (1 << 32) - 1
@@ -53,14 +54,38 @@ def has_key(t: Tables, row: int, key: Ints32) -> bool:
 
 
 @part
-def guess(t: Tables, keys: Ints32, rows: Ints32) -> None:
-    """Fills the rows that lie where each key is looked for first, most often the right ones, or NONE.
+def ask_for_places(t: Tables, keys: Ints32) -> None:
+    """Where `guess` will look."""
+    mask, places = len(t.places) - 1, t.places.ctypes.data
+    for number in range(len(keys)):
+        ask_for(places + 8 * (tag_of(keys[number]) & mask))
 
-    The processor waits for many of these places at once; with all of a look-up between two of them, for one or two.
+
+@part
+def guess(t: Tables, keys: Ints32, rows: Ints32) -> None:
+    """Fills the rows whose entries have the keys' 32 bits, nearly always the right ones, or NONE.
+
+    The processor waits for many of these places at once; with all of a look-up between two of them, for one or two. The
+    same for the rows, which are asked for, and for the copies that they name.
     """
     mask = len(t.places) - 1
+    nodes, node_bytes = t.nodes.ctypes.data, 4 * t.nodes.shape[1]
     for number in range(len(keys)):
-        rows[number] = (t.places[tag_of(keys[number]) & mask] & ROW_MASK) - 1
+        tag = tag_of(keys[number])
+        place = tag & mask
+        while t.places[place] != 0 and t.places[place] >> ROW_BITS != tag:
+            place = (place + 1) & mask
+        row = (t.places[place] & ROW_MASK) - 1
+        rows[number] = row
+        if row != NONE:
+            ask_for(nodes + row * node_bytes)
+            ask_for(nodes + row * node_bytes + node_bytes - 4)
+    copies, copy_bytes = t.copies.ctypes.data, 4 * NUM_COPY_COLUMNS
+    for number in range(len(keys)):
+        row = wide(rows[number])
+        copy = NONE if row == NONE else at(t.nodes, row, COPY)
+        if copy != NONE:
+            ask_for(copies + copy * copy_bytes)
 
 
 @part

@@ -68,6 +68,7 @@ DROPS = number(2)  # the first of the two generations among the lists
 NODES, COPIES, MEMORIES, NUM_INDEXED = numbers(0, 10, 3)
 NUM_TENANTS, NUM_COUNTS = numbers(10, 12)  # tenants that have a number, or had one
 
+LINE_COLUMNS = 16  # int32 in 64 bytes
 GPU = number(0)
 NO_QUOTA = number(1 << 62)
 LRU, S3FIFO, ARC = numbers(0, 3)
@@ -86,6 +87,13 @@ class Tables(NamedTuple):
     counts: Ints64
 
 
+def empty_table(num_rows: int, num_columns: int) -> Ints32:
+    """Begins with a line of the processor's cache, so that a row of 16 columns is one line and not parts of two."""
+    room = np.zeros(num_rows * num_columns + LINE_COLUMNS, np.int32)
+    start = -(room.ctypes.data // 4) % LINE_COLUMNS
+    return room[start : start + num_rows * num_columns].reshape(num_rows, num_columns)
+
+
 def empty_tables(num_levels: int, num_rows: int) -> Tables:
     """`num_rows` of each kind, at least one."""
     levels = np.zeros((num_levels, NUM_LEVEL_COLUMNS), np.int64)
@@ -97,9 +105,9 @@ def empty_tables(num_levels: int, num_rows: int) -> Tables:
     counts = np.zeros(NUM_COUNTS, np.int64)
     counts[[NODES + 1, COPIES + 1, MEMORIES + 1]] = NONE
     return Tables(
-        np.zeros((num_rows, COPY + 2 * num_levels), np.int32),
-        np.zeros((num_rows, NUM_COPY_COLUMNS), np.int32),
-        np.zeros((num_rows, NUM_MEMORY_COLUMNS), np.int32),
+        empty_table(num_rows, COPY + 2 * num_levels),
+        empty_table(num_rows, NUM_COPY_COLUMNS),
+        empty_table(num_rows, NUM_MEMORY_COLUMNS),
         np.zeros(2 * num_rows, np.int64),
         levels,
         counts,

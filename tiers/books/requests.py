@@ -6,7 +6,7 @@ Knows nothing about how they move: whoever calls does that step for one block an
 from tiers.books import bitmap
 from tiers.books.compiled import Ints32, Ints64, Words, entry, part
 from tiers.books.family import copy_at, fastest, follow, known, lies_in, tidy
-from tiers.books.index import find, guess, has_key
+from tiers.books.index import ask_for_places, find, guess, has_key
 from tiers.books.layout import (
     ARC,
     CAPACITY,
@@ -53,6 +53,7 @@ def resident_prefix(
     for number in range(len(keys)):
         if number == guessed:
             guessed = min(len(keys), 2 * guessed + FIRST_GUESSES)
+            ask_for_places(t, keys[guessed : 2 * guessed + FIRST_GUESSES])
             guess(t, keys[number:guessed], rows[number:guessed])
         node = wide(rows[number])
         if node == NONE or not has_key(t, node, keys[number]):
