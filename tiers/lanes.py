@@ -65,8 +65,7 @@ class Lane(Protocol):
 class _Countdown:
     """The operations of one batch that are not over."""
 
-    def __init__(self, num_left: int, num_threads: int) -> None:
-        self.num_at_once = min(num_left, num_threads)
+    def __init__(self, num_left: int) -> None:
         self._num_left = num_left
         self._lock = threading.Lock()
 
@@ -81,17 +80,38 @@ class _Countdown:
             return not self._num_left
 
 
+class _Meter:
+    """A lane's time, of which the operations that run at a moment have equal shares: they add up to it."""
+
+    def __init__(self) -> None:
+        self._num_running = 0
+        self._share = 0.0  # of one that had run since the lane began
+        self._told_at = 0.0
+        self._lock = threading.Lock()
+
+    def change(self, num_more: int) -> float:
+        """So many more run from now on; the share of one that runs always."""
+        with self._lock:
+            now = time.perf_counter()
+            if self._num_running:
+                self._share += (now - self._told_at) / self._num_running
+            self._told_at = now
+            self._num_running += num_more
+            return self._share
+
+
 class _Job:
     """An operation and the calls of it that run now. Any thread may try to run it."""
 
-    def __init__(self, operation: Operation, batch: _Countdown, num_threads: int = 1) -> None:
+    def __init__(self, operation: Operation, batch: _Countdown, meter: _Meter, num_threads: int = 1) -> None:
         self.operation = operation
         self.batch = batch
+        self._meter = meter
         self._num_more = num_threads - 1 if operation.is_shared else 0
         self.error: Exception | None = None
         self._num_running = 0
         self._is_spent = False
-        self._started_at = 0.0
+        self._share_before = 0.0
         self._lock = threading.Lock()
 
     def run(self) -> Outcome | None:
@@ -114,7 +134,7 @@ class _Job:
             if self._is_spent:
                 return False
             if not self._num_running:
-                self._started_at = time.perf_counter()
+                self._share_before = self._meter.change(+1)
             self._num_running += 1
             return True
 
@@ -125,8 +145,7 @@ class _Job:
             return not self._num_running
 
     def _outcome(self) -> Outcome:
-        num_at_once = 1 if self.operation.is_shared else self.batch.num_at_once
-        return Outcome(self.operation, self.error, (time.perf_counter() - self._started_at) / num_at_once)
+        return Outcome(self.operation, self.error, self._meter.change(-1) - self._share_before)
 
 
 class ThreadLane:
@@ -149,6 +168,7 @@ class ThreadLane:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._must_end = threading.Event()
         self._last: _Countdown | None = None
+        self._meter = _Meter()
         homes = [{processor} for processor in sorted(processors())]
         if len(homes) != num_threads:
             homes = [set()] * num_threads
@@ -164,9 +184,9 @@ class ThreadLane:
         return self._last is None or self._last.is_over
 
     def submit(self, batch: Sequence[Operation]) -> None:
-        self._last = countdown = _Countdown(len(batch), len(self._threads))
+        self._last = countdown = _Countdown(len(batch))
         for operation in batch:
-            self._jobs.put(_Job(operation, countdown, len(self._threads)))
+            self._jobs.put(_Job(operation, countdown, self._meter, len(self._threads)))
 
     def work(self) -> None:
         """The threads do it."""
@@ -208,7 +228,7 @@ class InlineLane:
     def work(self) -> None:
         while self._batches:
             for operation in self._batches.popleft():
-                outcome = _Job(operation, _Countdown(1, 1)).run()
+                outcome = _Job(operation, _Countdown(1), _Meter()).run()
                 assert outcome is not None
                 self._finish(outcome)
 

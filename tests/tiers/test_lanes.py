@@ -148,6 +148,23 @@ def test_shared_operations_end_once_each_whatever_the_threads_do(rig: Rig) -> No
 
 
 @pytest.mark.parametrize("rig", [1, 4], indirect=True)
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_what_operations_took_adds_up_to_the_lanes_time_however_they_came(rig: Rig, is_shared: bool) -> None:
+    """Where two prompts' files are read at once, neither may be told the time of both."""
+
+    def turns() -> None:
+        for _ in range(4):
+            time.sleep(0.005)
+
+    began_at = time.perf_counter()
+    for num_operations in (1, 3):
+        rig.lane.submit([Operation(turns, told_nothing, is_shared) for _ in range(num_operations)])
+    seconds = [rig.outcome().seconds for _ in range(4)]
+    assert sum(seconds) <= time.perf_counter() - began_at
+    assert min(seconds) > 0
+
+
+@pytest.mark.parametrize("rig", [1, 4], indirect=True)
 def test_the_owner_is_rung_once_a_batch_when_all_of_it_is_over(rig: Rig) -> None:
     rig.lane.submit([operation(lambda: None) for _ in range(20)])
     rig.rings.get(timeout=10)
