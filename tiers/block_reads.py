@@ -8,6 +8,7 @@ lock, and the threads waited for it longer than the page cache takes to copy; wi
 turns, all waited for the one that the system ran last.
 """
 
+import errno
 import mmap
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +24,7 @@ from tiers.books.header import FINDINGS, WHOLE
 from tiers.errors import CorruptError, GoneError
 from tiers.keys import KEY_BYTES, BlockKey
 from tiers.pool import MemoryPool
-from tiers.read_turns import GONE, NOT_READ, OTHER_LENGTH, read_turns
+from tiers.read_turns import OTHER_LENGTH, UNREAD, read_turns
 
 CACHESTAT = 451  # a call of Linux 6.5, the same on all processors since then
 ALIGNMENT = mmap.PAGESIZE  # of memory that is filled past the cache
@@ -53,7 +54,7 @@ class BlockReads:
         self._codec = files.codec
         self._keys = as_bytes(b"".join(keys)).reshape(-1, KEY_BYTES)
         self._turn = np.zeros(1, np.int64)
-        self._found = np.full(len(keys), NOT_READ, np.int64)
+        self._found = np.full(len(keys), UNREAD, np.int64)
 
     def into(self, pool: MemoryPool, slots: Sequence[int]) -> Callable[[], None]:
         """What each thread calls: it reads every file that no other has taken, each into its slot."""
@@ -79,13 +80,15 @@ class BlockReads:
     @property
     def errors(self) -> dict[int, Exception]:
         """By index: OSError, GoneError, or CorruptError for what is not exactly the block that was stored."""
-        return {index: self._error(self._found[index]) for index in np.flatnonzero(self._found != WHOLE).tolist()}
+        return {index: self._error(int(self._found[index])) for index in np.flatnonzero(self._found != WHOLE).tolist()}
 
     def _error(self, found: int) -> Exception:
-        if found == GONE:
+        if found == -errno.ENOENT:
             return GoneError("the file is gone")
-        if found == NOT_READ:
-            return OSError("the file could not be read")
+        if found < 0:
+            return OSError(-found, f"the file could not be read: {os.strerror(-found)}")
+        if found == UNREAD:
+            return OSError("nothing has read the file")
         if found == OTHER_LENGTH:
             return CorruptError(f"the file has not the {self._files.file_bytes:,} bytes that a block takes")
         return CorruptError(FINDINGS[found])

@@ -11,20 +11,24 @@ from typing import Any
 import numpy as np
 
 from tiers.books import xxh3
-from tiers.books.compiled import ADDRESS, INT, LONG, Ints64, Words, aside, making_part, system
+from tiers.books.compiled import ADDRESS, INT, LONG, Ints64, Words, aside, part, system
 from tiers.books.counter import next_at
 from tiers.books.header import FINDINGS, HEADER_BYTES, verdict
 from tiers.keys import KEY_BYTES
 
 # Of the page cache in one call: its checksum is taken while the processor has it at hand (14 GB/s a thread; 12.5).
 PIECE_BYTES = 256 << 10
-# What else a file was found to be, beside `FINDINGS`.
-GONE, NOT_READ, OTHER_LENGTH = range(len(FINDINGS) + 1, len(FINDINGS) + 4)
+# What else a file was found to be, beside `FINDINGS`; negative: why the system did not read it, its number of an error.
+UNREAD, OTHER_LENGTH = range(len(FINDINGS) + 1, len(FINDINGS) + 3)
 
-OPEN_FLAGS, SET_FLAGS, DIRECT, NO_SUCH_FILE = os.O_RDONLY | os.O_CLOEXEC, fcntl.F_SETFL, os.O_DIRECT, 2
+# A pipe in a file's place is not waited for.
+OPEN_FLAGS, SET_FLAGS, DIRECT = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK, fcntl.F_SETFL, os.O_DIRECT
 PAGE = mmap.PAGESIZE
 # Of `sizes`.
 PAYLOAD, FILE, ALIGNED, CALL, FOLDER_AT, NAME_AT = range(6)
+# What the system is asked with, and answers. Made by the function whose loop uses it: where a part does, numba gives
+# the memory back after the last line that names it, which may be before the system looks there.
+NUM_WORDS = 8
 DIGITS = np.frombuffer(b"0123456789abcdef", np.uint8)
 
 _open = system("open", INT, ADDRESS, INT)
@@ -44,15 +48,16 @@ def read_turns(
     own, room = path.copy(), np.empty(2 * PAGE + xxh3.STATE_BYTES, np.uint8)
     start = -room.ctypes.data % PAGE
     end, state = room[start : start + PAGE], room[start + PAGE :].ctypes.data
+    words = np.zeros(NUM_WORDS, np.int64)
     while True:
         number = next_at(turn.ctypes.data)
         if number >= len(keys):
             return
         _name(own, keys[number], sizes)
-        found[number] = _read_block(own, keys[number], targets[number], end, expected, sizes, state)
+        found[number] = _read_block(own, keys[number], targets[number], end, expected, sizes, state, words)
 
 
-@making_part
+@part
 def _name(path: Any, key: Any, sizes: Any) -> None:
     for place in range(KEY_BYTES):
         path[sizes[NAME_AT] + 2 * place] = DIGITS[key[place] >> 4]
@@ -61,48 +66,47 @@ def _name(path: Any, key: Any, sizes: Any) -> None:
         path[sizes[FOLDER_AT] + place] = path[sizes[NAME_AT] + place]
 
 
-@making_part
-def _read_block(path: Any, key: Any, target: Any, end: Any, expected: Any, sizes: Any, state: Any) -> Any:
+@part
+def _read_block(path: Any, key: Any, target: Any, end: Any, expected: Any, sizes: Any, state: Any, words: Any) -> Any:
     """What the file was found to be; the payload is in the target, the header in `end`: a page is more than that.
 
     So a file that is too long is noticed, and past the cache only whole sectors are read.
     """
     descriptor = _open(path.ctypes.data, np.int32(OPEN_FLAGS))
     if descriptor < 0:
-        return GONE if _errno() == NO_SUCH_FILE else NOT_READ
+        return _refused(words)
     num_read: Any = np.int64(-1)
     is_aligned = target % sizes[ALIGNED] == 0 and sizes[PAYLOAD] % sizes[ALIGNED] == 0
-    if is_aligned and not _is_cached(descriptor, sizes):
+    if is_aligned and not _is_cached(descriptor, sizes, words):
         _fcntl(descriptor, np.int32(SET_FLAGS), np.int32(DIRECT))
-        num_read = _read(descriptor, target, end, sizes, 0, sizes[PAYLOAD])
+        num_read = _read(descriptor, target, end, sizes, words, 0, sizes[PAYLOAD])
         _fcntl(descriptor, np.int32(SET_FLAGS), np.int32(0))
         if num_read == sizes[FILE]:
             low, high = xxh3.xxh3_128(target, sizes[PAYLOAD])
     if num_read != sizes[FILE]:  # in the cache, or a file system that cannot pass it by
-        num_read = _fill(descriptor, target, end, sizes, state)
+        num_read = _fill(descriptor, target, end, sizes, state, words)
         low, high = xxh3.digest(state)
+    found = _refused(words) if num_read < 0 else OTHER_LENGTH
     _close(descriptor)
-    if num_read < 0:
-        return NOT_READ
-    return verdict(end[:HEADER_BYTES], key, expected, low, high) if num_read == sizes[FILE] else OTHER_LENGTH
+    return verdict(end[:HEADER_BYTES], key, expected, low, high) if num_read == sizes[FILE] else found
 
 
-@making_part
-def _is_cached(descriptor: Any, sizes: Any) -> Any:
+@part
+def _is_cached(descriptor: Any, sizes: Any, words: Any) -> Any:
     """Whether the page cache has all of it; True also where the system does not tell."""
-    asked, told = np.zeros(2, np.uint64), np.zeros(5, np.uint64)
-    asked[1] = sizes[PAYLOAD]
-    refused = _syscall(sizes[CALL], np.int64(descriptor), asked.ctypes.data, told.ctypes.data, 0)
-    return refused != 0 or told[0] * PAGE >= sizes[PAYLOAD]
+    asked = words.ctypes.data  # from, length; then five numbers, the first of which are the pages that it has
+    words[0], words[1] = 0, sizes[PAYLOAD]
+    refused = _syscall(sizes[CALL], np.int64(descriptor), asked, asked + 16, 0)
+    return refused != 0 or words[2] * PAGE >= sizes[PAYLOAD]
 
 
-@making_part
-def _fill(descriptor: Any, target: Any, end: Any, sizes: Any, state: Any) -> Any:
+@part
+def _fill(descriptor: Any, target: Any, end: Any, sizes: Any, state: Any, words: Any) -> Any:
     """Until the file ends or has been as long as it should; `state` has the payload's checksum then."""
     xxh3.reset(state)
     total: Any = np.int64(0)
     while total < sizes[FILE]:
-        num_read = _read(descriptor, target, end, sizes, total, PIECE_BYTES)
+        num_read = _read(descriptor, target, end, sizes, words, total, PIECE_BYTES)
         if num_read <= 0:
             return total if num_read == 0 else num_read
         num_payload = min(num_read, sizes[PAYLOAD] - total)
@@ -112,20 +116,20 @@ def _fill(descriptor: Any, target: Any, end: Any, sizes: Any, state: Any) -> Any
     return total
 
 
-@making_part
-def _read(descriptor: Any, target: Any, end: Any, sizes: Any, start: Any, num_bytes: Any) -> Any:
+@part
+def _read(descriptor: Any, target: Any, end: Any, sizes: Any, words: Any, start: Any, num_bytes: Any) -> Any:
     """From `start` on at most so many bytes into the target, and where that is full then, the rest into `end`."""
-    places = np.empty(4, np.uint64)  # address, length, address, length
     first, second = min(start, sizes[PAYLOAD]), max(0, start - sizes[PAYLOAD])
     num_first = min(num_bytes, sizes[PAYLOAD] - first)
-    places[0], places[1] = target + first, num_first
-    places[2], places[3] = end.ctypes.data + second, PAGE - second
+    words[0], words[1] = target + first, num_first
+    words[2], words[3] = end.ctypes.data + second, PAGE - second
     num_places = 2 if first + num_first == sizes[PAYLOAD] else 1
-    return _preadv(descriptor, places.ctypes.data, np.int32(num_places), start)
+    return _preadv(descriptor, words.ctypes.data, np.int32(num_places), start)
 
 
-@making_part
-def _errno() -> Any:
-    told = np.empty(1, np.int32)
-    _memmove(told.ctypes.data, _errno_at(), 4)
-    return told[0]
+@part
+def _refused(words: Any) -> Any:
+    """Why, as what the file was found to be."""
+    words[0] = 0
+    _memmove(words.ctypes.data, _errno_at(), 4)
+    return -words[0]

@@ -13,7 +13,7 @@ import numpy as np
 
 from tiers.addresses import address_of
 from tiers.books import xxh3
-from tiers.books.compiled import ADDRESS, INT, LONG, Ints64, aside, making_part, system
+from tiers.books.compiled import ADDRESS, INT, LONG, Ints64, aside, part, system
 
 # How a call ended, beside the number of values that are whole: all are; the next one is something else, nothing of it
 # is taken; what follows a value is no end of line; the connection has ended; the time is over.
@@ -28,19 +28,24 @@ POLLIN = 1
 NANOSECONDS = 1_000_000_000
 MAX_WAIT_MS = 1_000
 
+NUM_WORDS = 4
 # Of `sizes`, and of the buffer's `held`.
 HEAD, HEADER, PAYLOAD = range(3)
 START, END = range(2)
 
 
 class Socket(NamedTuple):
-    """What is read from, by when, and what has been read ahead; `told` is for the clock."""
+    """What is read from, by when, and what has been read ahead. `words` are what the system is asked with, and answers.
+
+    They are made by the function whose loop uses them: where a part makes them, numba gives their memory back after the
+    last line that names them, which was before `poll` had waited.
+    """
 
     descriptor: Any
     buffer: Any
     held: Ints64
     deadline: Any
-    told: Ints64
+    words: Ints64
 
 
 _poll = system("poll", INT, ADDRESS, LONG, INT)
@@ -80,8 +85,8 @@ def _take_values(
     nanoseconds: int, state: int,
 ) -> tuple[int, int]:  # fmt: skip
     """`sizes` are the bytes of a head, a header and a payload; returns how many are whole and how it ended."""
-    told = np.zeros(2, np.int64)
-    wire = Socket(np.int32(descriptor), buffer, held, _now(told) + nanoseconds, told)
+    words = np.zeros(NUM_WORDS, np.int64)
+    wire = Socket(np.int32(descriptor), buffer, held, _now(words) + nanoseconds, words)
     for number in range(len(targets)):
         ended = _take_head(wire, head, sizes)
         if ended != DONE:
@@ -98,7 +103,7 @@ def _take_values(
     return len(targets), DONE
 
 
-@making_part
+@part
 def _take_head(wire: Any, head: Any, sizes: Any) -> Any:
     """Until the whole head and header are in the buffer: as soon as they cannot be what is expected, it is OTHER."""
     num_seen: Any = np.int64(0)
@@ -116,7 +121,7 @@ def _take_head(wire: Any, head: Any, sizes: Any) -> Any:
             return -num_read
 
 
-@making_part
+@part
 def _take_payload(wire: Any, target: Any, sizes: Any, state: Any) -> Any:
     """The checksum follows what comes in pieces that the processor still has at hand."""
     held = wire.held
@@ -138,41 +143,39 @@ def _take_payload(wire: Any, target: Any, sizes: Any, state: Any) -> Any:
     return DONE
 
 
-@making_part
+@part
 def _receive(wire: Any, target: Any, num_bytes: Any, beyond: Any) -> Any:
     """Into the target, and up to `beyond` bytes more into the buffer; how many the target got, or the end, negative."""
-    held, buffer = wire.held, wire.buffer
+    held, buffer, words = wire.held, wire.buffer, wire.words
     if held[START] == held[END]:
         held[START] = held[END] = 0
     elif held[END] + beyond > len(buffer):
         _memmove(buffer.ctypes.data, buffer.ctypes.data + held[START], held[END] - held[START])
         held[END] -= held[START]
         held[START] = 0
-    places = np.empty(4, np.uint64)  # address, length, address, length
-    places[0], places[1] = target, num_bytes
-    places[2], places[3] = buffer.ctypes.data + held[END], beyond
     while True:
-        num_read = _readv(wire.descriptor, places.ctypes.data, np.int32(2))
+        words[0], words[1] = target, num_bytes
+        words[2], words[3] = buffer.ctypes.data + held[END], beyond
+        num_read = _readv(wire.descriptor, words.ctypes.data, np.int32(2))
         if num_read > 0:
             held[END] += max(0, num_read - num_bytes)
             return min(num_read, num_bytes)
         if num_read == 0:
             return -CLOSED
-        if _now(wire.told) >= wire.deadline:
+        if _now(words) >= wire.deadline:
             return -LATE
         _wait(wire)
 
 
-@making_part
+@part
 def _wait(wire: Any) -> None:
     """Until there is something, or the time is over; what else ends it, the next read tells."""
-    asked = np.empty(1, np.int64)
-    asked[0] = wire.descriptor | POLLIN << 32  # int, short, short
-    left = (wire.deadline - _now(wire.told)) // 1_000_000 + 1
-    _poll(asked.ctypes.data, np.int64(1), np.int32(max(0, min(left, MAX_WAIT_MS))))
+    left = (wire.deadline - _now(wire.words)) // 1_000_000 + 1
+    wire.words[0] = wire.descriptor | POLLIN << 32  # int, short, short
+    _poll(wire.words.ctypes.data, np.int64(1), np.int32(max(0, min(left, MAX_WAIT_MS))))
 
 
-@making_part
-def _now(told: Any) -> Any:
-    _clock_gettime(np.int32(MONOTONIC), told.ctypes.data)
-    return told[0] * NANOSECONDS + told[1]
+@part
+def _now(words: Any) -> Any:
+    _clock_gettime(np.int32(MONOTONIC), words.ctypes.data)
+    return words[0] * NANOSECONDS + words[1]

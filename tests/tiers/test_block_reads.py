@@ -3,6 +3,7 @@
 import ctypes
 import mmap
 import os
+import resource
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -101,8 +102,28 @@ def test_a_system_that_does_not_tell_what_is_cached_is_read_through_the_cache(
 def test_a_file_that_may_not_be_read_is_an_error_that_says_so(store: DiskStore) -> None:
     store.path_of(KEY).unlink()
     store.path_of(KEY).mkdir()
-    with pytest.raises(OSError, match="could not be read"):
+    with pytest.raises(IsADirectoryError, match="could not be read: Is a directory"):
         read(store)
+
+
+def test_a_pipe_in_a_files_place_is_not_waited_for(store: DiskStore) -> None:
+    store.path_of(KEY).unlink()
+    os.mkfifo(store.path_of(KEY))
+    reads = store.reads([KEY])
+    reader = threading.Thread(target=reads.into(MemoryPool(SLAB, 1), [0]), daemon=True)
+    reader.start()
+    reader.join(10)
+    assert str(reads.errors[0]) == "[Errno 29] the file could not be read: Illegal seek"
+
+
+def test_where_no_file_can_be_opened_any_more_the_error_says_so(store: DiskStore) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            read(store)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 def many(store: DiskStore, num_files: int) -> list[bytes]:
