@@ -2,13 +2,17 @@
 
 import errno
 import os
+import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 
 def write_file(path: str | Path, parts: Sequence[bytes | memoryview], *, over: bool = False) -> None:
-    """A leftover of the same name is replaced, or written over; a disk that takes only a part raises ENOSPC."""
+    """A leftover of the same name is replaced, or written over where that changes nothing else; a disk that takes only
+    a part raises ENOSPC.
+    """
+    over = over and _is_ours_alone(path)
     if not over:
         with suppress(FileNotFoundError):
             os.unlink(path)
@@ -26,6 +30,14 @@ def write_file(path: str | Path, parts: Sequence[bytes | memoryview], *, over: b
             os.ftruncate(descriptor, num_bytes)
     finally:
         os.close(descriptor)
+
+
+def _is_ours_alone(path: str | Path) -> bool:
+    """A file with one name: a copy of the folder by hard links (`cp -al`) has the same files by others."""
+    with suppress(OSError):
+        found = os.lstat(path)
+        return stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+    return False
 
 
 def _after(views: list[memoryview], num_bytes: int) -> list[memoryview]:

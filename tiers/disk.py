@@ -9,6 +9,7 @@ import fcntl
 import logging
 import os
 import shutil
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -153,7 +154,7 @@ class DiskStore:
                 yield from (path for path in sorted(folder.iterdir()) if not path.is_dir())
 
     def _header(self, path: Path) -> Header:
-        if path.is_symlink() or path.suffix != SUFFIX:
+        if not stat.S_ISREG(path.lstat().st_mode) or path.suffix != SUFFIX:  # to open a pipe is to wait for ever
             raise CorruptError("it is not a block's file")
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - HEADER_BYTES))

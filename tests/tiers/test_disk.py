@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -164,6 +165,19 @@ def test_a_process_that_dies_while_it_writes_leaves_whole_blocks_only(tmp_path: 
         for header in store.scan():
             store.read(header.key, memoryview(bytearray(1 << 20)))
         assert not list(store.folder.rglob("*.tmp"))
+
+
+def test_a_start_does_not_wait_for_a_pipe_in_a_blocks_place(tmp_path: Path) -> None:
+    store = DiskStore(tmp_path, SLAB, 4, "test")
+    place = store.path_of(b"k" * 16)
+    place.parent.mkdir()
+    os.mkfifo(place)
+    found: list[object] = []
+    start = threading.Thread(target=lambda: found.append(store.scan()), daemon=True)
+    start.start()
+    start.join(10)
+    assert found == [[]]
+    assert not place.exists()
 
 
 # -- the tier as a whole -----------------------------------------------------------------------------------------------

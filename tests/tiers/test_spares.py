@@ -1,6 +1,7 @@
 """Files kept to be written over: at most as many as there are blocks to come, and all of them are used or go."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -93,17 +94,30 @@ def test_a_file_that_is_gone_cannot_be_set_aside_and_one_that_goes_later_is_no_h
     assert read(store, KEYS[2]) == content(KEYS[2])
 
 
-def test_nothing_is_written_through_a_link_in_a_files_place(store: DiskStore, tmp_path: Path) -> None:
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_nothing_is_written_through_a_link_in_a_files_place(
+    store: DiskStore, tmp_path: Path, link: Callable[[Path, Path], None]
+) -> None:
     precious = tmp_path / "precious"
     precious.write_bytes(b"mine")
     write(store, KEYS[0])
     store.set_aside(KEYS[0])
     [spare] = files_of(store)
     spare.unlink()
-    os.symlink(precious, spare)
-    with pytest.raises(OSError, match=r"[Ss]ymbolic link"):
-        write(store, KEYS[1])
+    link(precious, spare)
+    assert files_of(store) == [spare]
+    write(store, KEYS[1])
     assert precious.read_bytes() == b"mine"
+    assert read(store, KEYS[1]) == content(KEYS[1])
+
+
+def test_a_copy_of_the_folder_by_hard_links_keeps_its_blocks(store: DiskStore, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    os.link(write(store, KEYS[0]), copy)
+    before = copy.read_bytes()
+    store.set_aside(KEYS[0])
+    write(store, KEYS[1])
+    assert copy.read_bytes() == before
 
 
 def test_what_was_set_aside_is_gone_when_it_is_dropped_or_the_folder_is_left(store: DiskStore) -> None:
