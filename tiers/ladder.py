@@ -241,22 +241,22 @@ class Ladder:
 
     def _stored(self, copy: Copy) -> None:
         copy.validate()
-        copy.level.arrived()
+        copy.level.arrived(copy)
         copy.level.num_stored += copy.is_live
         self.unhold(copy)
 
     def _not_stored(self, copy: Copy, error: Exception) -> None:
         level, node = copy.level, copy.node
         level.failed("store", error)
-        level.arrived()
         if level.is_shared:
             self._forgotten.add(copy)
-        if copy.is_live:
+        is_wanted = copy.is_live
+        if is_wanted:
             level.remove(copy)
-            self.unhold(copy)
+        level.arrived(copy)
+        self.unhold(copy)
+        if is_wanted:
             self._forget_if_gone(node)
-        else:
-            self.unhold(copy)
 
     def touch(self, node: Node) -> None:
         """In all tiers that have it."""
@@ -281,7 +281,7 @@ class Ladder:
         copy.give_row()
 
     def submit(self) -> None:
-        self._movers.submit(self._disk.num_arriving if self._disk else 0)
+        self._movers.submit(self._disk.num_coming if self._disk else 0)
 
     def _is_to_be_removed(self, copy: Copy) -> bool:
         """A tier that is switched off leaves what is shared to the others."""

@@ -10,6 +10,7 @@ from tiers.books.layout import (
     NO_QUOTA,
     NONE,
     NUM_BLOCKS,
+    NUM_GIVEN_UP,
     NUM_OVER,
     NUM_REFUSED,
     NUM_TENANT_COLUMNS,
@@ -34,7 +35,8 @@ MODES = (WriteMode.WRITE_BACK, WriteMode.WRITE_THROUGH, WriteMode.WRITE_SELECTIV
 class Level:
     """`rank` 0 is gpu. `block_bytes` is what one block takes here; `num_blocks` are charged now.
 
-    `num_arriving` of those are not stored yet. `is_behind`: tenants have more than they may, and that still goes on.
+    `num_arriving` are not stored yet: some of those, and what was given up on its way. `is_behind`: tenants have more
+    than they may, and that still goes on.
     """
 
     is_shared = False
@@ -170,9 +172,17 @@ class Level:
         """One of the blocks that were added is on its way; `arrived` follows."""
         self.num_arriving += 1
 
-    def arrived(self) -> None:
+    def arrived(self, copy: Copy) -> None:
         """Stored, or given up."""
         self.num_arriving -= 1
+        if not copy.is_live:
+            self._row[NUM_GIVEN_UP] -= 1
+
+    @property
+    def num_coming(self) -> int:
+        """Blocks on their way that are wanted still."""
+        num_given_up: int = self._row[NUM_GIVEN_UP]
+        return self.num_arriving - num_given_up
 
     def failed(self, operation: str, why: object) -> None:
         """A copy of a block to here ("store") or from here ("load") came to nothing."""

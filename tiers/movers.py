@@ -106,10 +106,10 @@ class Movers:
         else:
             self._leaving.append(key)
 
-    def submit(self, num_arriving: int) -> None:
+    def submit(self, num_coming: int) -> None:
         """What is read into slots waits for the copies out of them: those go first, and what takes longest next.
 
-        `num_arriving` are the blocks on their way to disk, from here or after a copy that is to come.
+        `num_coming` are the blocks on their way to disk, from here or after a copy that is to come.
         """
         if not self._has_any:
             self._remote.submit()
@@ -122,7 +122,7 @@ class Movers:
         self._transfers.submit_read(reads)
         self._remote.submit()
         self._transfers.submit_near(lifts + loads)
-        self._transfers.submit_write(self._writing(num_arriving))
+        self._transfers.submit_write(self._writing(num_coming))
 
     @property
     def _has_any(self) -> bool:
@@ -130,11 +130,11 @@ class Movers:
         is_moving = self._drains or self._reads or self._lifts or self._loads or self._leaving or self._writes
         return bool(is_moving or self._spares.num_kept)
 
-    def _writing(self, num_arriving: int) -> list[Operation]:
+    def _writing(self, num_coming: int) -> list[Operation]:
         """Files that leave, whose place others get, before those that are written."""
         leaving, writes = self._leaving, self._writes
         self._leaving, self._writes = [], []
-        num_aside, num_dropped = self._spares.submit(len(leaving), len(writes), num_arriving)
+        num_aside, num_dropped = self._spares.submit(len(leaving), len(writes), num_coming)
         if not leaving and not num_dropped:
             return writes
         disk = self._disk

@@ -12,13 +12,14 @@ class Spares:
         self.num_kept = 0
         self._num_writing = 0
 
-    def submit(self, num_leaving: int, num_writes: int, num_arriving: int) -> tuple[int, int]:
+    def submit(self, num_leaving: int, num_writes: int, num_coming: int) -> tuple[int, int]:
         """Files to be set aside, of those that leave, and how many to drop of those that were, after so many writes.
 
-        `num_arriving` are blocks on their way, also those whose writes are submitted now or were before.
+        `num_coming` are blocks on their way that are wanted still, also if their writes are submitted now or were
+        before.
         """
         self._num_writing += num_writes
-        num_to_come = max(0, num_arriving - self._num_writing)
+        num_to_come = max(0, num_coming - self._num_writing)
         num_aside = min(num_leaving, max(0, num_to_come + num_writes - self.num_kept))
         num_left = max(0, self.num_kept + num_aside - num_writes)
         self.num_kept = min(num_left, num_to_come)

@@ -213,6 +213,7 @@ class CacheMachine(RuleBasedStateMachine):
             stats = self.cache.stats()[Tier.DISK]
             assert len(list(Path(self.folder.name).rglob("*.kv"))) == stats.resident_blocks
             assert not list(Path(self.folder.name).rglob("*.tmp")), "a file is kept for a block that does not come"
+            assert all(level.num_arriving == level.num_coming == 0 for level in self.cache._parts.levels[1:])
 
     def teardown(self) -> None:
         if not hasattr(self, "cache"):

@@ -151,3 +151,22 @@ def test_a_full_tier_writes_over_the_files_of_those_that_leave(tmp_path: Path) -
         inodes |= {path.stat().st_ino for path in files}
     assert len(inodes) == 2
     rig.cache.close()
+
+
+@pytest.mark.parametrize("is_cleared", [True, False])
+def test_no_file_is_kept_for_a_block_that_was_given_up_on_its_way(tmp_path: Path, is_cleared: bool) -> None:
+    rig = make_rig(config(gpu=4, disk=8, path=tmp_path))
+    for number in range(1, 4):
+        rig.request(keys_of([number] * 4))
+    assert len([*tmp_path.rglob("*.kv")]) == 8
+    lease = rig.cache.acquire([], 4, {})  # what gpu holds is on its way to disk
+    if is_cleared:
+        rig.cache.clear(Tier.DISK)
+    else:
+        rig.resize(Tier.DISK, 0)
+    rig.cache.poll()
+    assert not [path.name for path in tmp_path.rglob("*.*") if path.is_file() and path.name != ".lock"]
+    assert lease is not None
+    rig.cache.release(lease)
+    rig.settle()
+    rig.cache.close()

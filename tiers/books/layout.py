@@ -58,7 +58,8 @@ NUM_NEW, NUM_FREED, NUM_DROPPED, NUM_MISSED = numbers(34, 38)
 CAME, WENT = number(38), number(42)  # by tier
 # Blocks that one tenant may have; tenants that have more; blocks that were not stored because of it.
 QUOTA, NUM_OVER, NUM_REFUSED = numbers(46, 49)
-TENANTS = number(49)  # for each, its blocks here and two queues, as above
+NUM_GIVEN_UP = number(49)  # left before their bytes had come; what slower tiers still wait for is taken off again
+TENANTS = number(50)  # for each, its blocks here and two queues, as above
 TENANT_QUEUES, NUM_TENANT_COLUMNS = number(1), number(7)
 MAX_TENANTS = 1_000
 NUM_LEVEL_COLUMNS = TENANTS + NUM_TENANT_COLUMNS * MAX_TENANTS
@@ -77,7 +78,7 @@ EVICTED, PROMOTED, DROPPED = numbers(0, 3)
 
 
 class Tables(NamedTuple):
-    """`nodes` [n, 14 + 2 · tiers], `copies` [n, 15], `memories` [n, 7], `places` [2^k], `levels` [tiers, 7,049]."""
+    """`nodes` [n, 14 + 2 · tiers], `copies` [n, 15], `memories` [n, 7], `places` [2^k], `levels` [tiers, 7,050]."""
 
     nodes: Ints32
     copies: Ints32

@@ -20,6 +20,7 @@ from tiers.books.layout import (
     NUM_COPY_COLUMNS,
     NUM_DROPPED,
     NUM_FREED,
+    NUM_GIVEN_UP,
     NUM_NEW,
     NUM_REFS,
     PINS,
@@ -64,6 +65,7 @@ def leave(t: Tables, copy: int, how: int) -> None:
     node, rank = at(t.copies, copy, NODE), at(t.copies, copy, RANK)
     t.nodes[node, COPY + 2 * rank] = NONE
     t.levels[rank, NUM_BLOCKS] -= 1
+    t.levels[rank, NUM_GIVEN_UP] += at(t.copies, copy, FLAGS) & VALID == 0
     choose.remove(t, copy, how)
     discharge(t, node, rank)
     t.copies[copy, FLAGS] = at(t.copies, copy, FLAGS) & VALID
