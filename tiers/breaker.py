@@ -46,10 +46,15 @@ class Breaker:
     def is_closed(self) -> bool:
         return self.state is BreakerState.CLOSED
 
+    @property
+    def refusal(self) -> str:
+        """Why nothing is asked unless closed."""
+        return f"not asked, because it failed before: {self.last_error}"
+
     def check(self) -> None:
         """Raises UnreachableError unless closed."""
         if not self.is_closed:
-            raise UnreachableError(f"not asked, because it failed before: {self.last_error}")
+            raise UnreachableError(self.refusal)
 
     def begin_probe(self) -> bool:
         """True if it is time to find out; the caller then asks, and tells how it went."""
@@ -69,7 +74,7 @@ class Breaker:
 
     def failed(self, way: str, why: str) -> None:
         with self._lock:
-            self.last_error = why
+            self.last_error = why.rstrip(".")  # others put it into sentences of theirs
             self._failures[way] = self._failures.get(way, 0) + 1
             if self.state is BreakerState.HALF_OPEN or self._failures[way] >= self._num_failures:
                 self._open(way)

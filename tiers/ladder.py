@@ -146,10 +146,10 @@ class Ladder:
         return False
 
     def _accepts(self, level: Level) -> bool:
-        if self._movers.accepts(level.tier, level.num_arriving):
-            return True
-        level.failed("store", "too many blocks are on their way to it")
-        return False
+        refusal = self._movers.refusal(level.tier, level.num_arriving)
+        if refusal:
+            level.failed("store", refusal)
+        return not refusal
 
     def _move(self, copy: Copy, target: Level) -> bool:
         if not self._accepts(target):

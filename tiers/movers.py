@@ -84,9 +84,9 @@ class Movers:
             for start in range(0, len(loads), size):
                 self._reads.append(self._reading(loads.part(start, start + size), done))
 
-    def accepts(self, tier: Tier, num_arriving: int) -> bool:
-        """Whether one more block may be sent there now."""
-        return tier is not Tier.REMOTE or self._remote.accepts(num_arriving)
+    def refusal(self, tier: Tier, num_arriving: int) -> str:
+        """Why no more blocks may be sent there now; "" where they may."""
+        return self._remote.refusal(num_arriving) if tier is Tier.REMOTE else ""
 
     def write(self, copy: Copy, host: HostSlot, done: Done) -> None:
         """Host slot to the copy's tier; skipped if the block has left the tier by the time it would begin."""

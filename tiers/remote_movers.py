@@ -48,8 +48,8 @@ class Absent:
     def delete(self, key: BlockKey) -> None:
         raise AssertionError("a block is to be removed from a server that is not there")
 
-    def accepts(self, num_arriving: int) -> bool:
-        return False
+    def refusal(self, num_arriving: int) -> str:
+        return "there is no server"
 
     def submit(self) -> None:
         """Nothing to be done."""
@@ -88,8 +88,10 @@ class RemoteMovers:
         self._deletes.append(key)
         self.deleted.add(key)
 
-    def accepts(self, num_arriving: int) -> bool:
-        return self.store.breaker.is_closed and num_arriving < self._max_arriving
+    def refusal(self, num_arriving: int) -> str:
+        if not self.store.breaker.is_closed:
+            return self.store.breaker.refusal
+        return "" if num_arriving < self._max_arriving else "too many blocks are on their way to it"
 
     def submit(self) -> None:
         if self._fetches:

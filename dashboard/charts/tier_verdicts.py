@@ -21,6 +21,7 @@ class Kind(StrEnum):
     PAYS = "pays"
     COSTS = "costs"
     TOO_SMALL = "too small"
+    FAILS = "fails"
     UNUSED = "unused"
     UNKNOWN = "not known"
 
@@ -33,10 +34,10 @@ class Verdict:
 
 def verdict_of(tier: TierCost, costs: Costs) -> Verdict:
     kind, sentence = _judge(tier, costs)
-    remarks = list(_remarks(tier, costs))
+    remarks = _remarks(tier, costs)
     if kind in (Kind.PAYS, Kind.UNKNOWN) and _is_too_small(tier):
         kind = Kind.TOO_SMALL
-    return Verdict(kind, (sentence, *remarks))
+    return Verdict(kind, tuple(filter(None, [sentence, *remarks])))
 
 
 def prefill_rate(costs: Costs) -> float | None:
@@ -50,16 +51,24 @@ def _judge(tier: TierCost, costs: Costs) -> tuple[Kind, str]:
     if tier.loaded_blocks is None or tier.stored_blocks is None:
         return Kind.UNKNOWN, "No engine tells what this tier loads and stores."
     if not (tier.loaded_blocks or tier.stored_blocks or tier.hit_tokens):
-        return Kind.UNUSED, "Nothing was stored here or read from here in this period."
+        return _judge_unused(tier)
     if not tier.loaded_blocks and tier.stored_blocks >= MIN_LOADS:
         return _stores_without_loads(tier)
     if tier.loaded_blocks < MIN_LOADS:
+        if _is_too_small(tier):  # that is what there is to say
+            return Kind.TOO_SMALL, ""
         loads = f"{tier.loaded_blocks} {'load' if tier.loaded_blocks == 1 else 'loads'}"
         return (
             Kind.UNKNOWN,
             f"Fewer than {MIN_LOADS} loads in this period ({loads}): too few to judge. Choose a longer one.",
         )
     return _judge_loads(tier, costs)
+
+
+def _judge_unused(tier: TierCost) -> tuple[Kind, str]:
+    if any((tier.num_errors or {}).values()):
+        return Kind.FAILS, "Whatever was to be stored here or read from here in this period failed."
+    return Kind.UNUSED, "Nothing was stored here or read from here in this period."
 
 
 def _judge_gpu(tier: TierCost, costs: Costs) -> tuple[Kind, str]:
@@ -95,6 +104,8 @@ def _stores_without_loads(tier: TierCost) -> tuple[Kind, str]:
     copied = f"{blocks} ({size}) {were} copied here in {words.duration(tier.store_seconds)}"
     if not (tier.num_evicted or {}).get("capacity"):
         return Kind.UNKNOWN, f"{copied} and none was read yet; none had to make room yet either: too early to judge."
+    if _is_too_small(tier):  # no advice to switch it off beside one to double it
+        return Kind.TOO_SMALL, f"Stores without loads: {copied} and left before they were read again."
     return Kind.COSTS, (
         f"Stores without loads: {copied} and none was read again. If a longer period says the same, give its "
         "room to another tier or switch it off (size 0)."

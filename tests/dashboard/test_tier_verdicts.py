@@ -104,6 +104,31 @@ def test_blocks_that_were_dropped_and_computed_again_soon_after_tell_that_the_ti
     assert judged(missed_tokens=300).sentences == judged().sentences
 
 
+def test_nobody_is_told_to_switch_off_what_twice_its_size_would_have_kept() -> None:
+    verdict = judged(
+        loaded_blocks=0, loaded_tokens=0, load_seconds=0.0, hit_tokens=0, saved_seconds=None, missed_tokens=9_600
+    )
+    assert verdict.kind is Kind.TOO_SMALL
+    assert verdict.sentences[0].endswith("were copied here in 10 s and left before they were read again.")
+    assert verdict.sentences[1].endswith("about 19.2 s of prefill. About twice its size would have kept them.")
+    assert "switch it off" not in " ".join(verdict.sentences)
+
+
+def test_few_loads_of_a_tier_that_is_too_small_are_not_said_to_be_too_few_to_judge() -> None:
+    verdict = judged(loaded_blocks=1, hit_tokens=16, missed_tokens=9_600)
+    assert verdict.kind is Kind.TOO_SMALL
+    assert verdict.sentences[0].startswith("9,600 tokens were computed again soon after")
+
+
+def test_a_tier_of_which_every_copy_failed_fails_and_is_not_called_unused() -> None:
+    verdict = judged(TierCost("remote", loaded_blocks=0, stored_blocks=0, num_errors={"load": 0, "store": 176}))
+    assert verdict.kind is Kind.FAILS
+    assert verdict.sentences == (
+        "Whatever was to be stored here or read from here in this period failed.",
+        "176 copies failed (0 loads, 176 stores): the engine's log says why.",
+    )
+
+
 def test_a_tier_from_which_nothing_came_and_into_which_nothing_went_was_not_used() -> None:
     assert judged(TierCost("remote", loaded_blocks=0, stored_blocks=0)).kind is Kind.UNUSED
     assert judged(TierCost("gpu")).kind is Kind.UNUSED

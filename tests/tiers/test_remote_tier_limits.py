@@ -68,7 +68,9 @@ def test_an_engine_starts_without_its_server_and_says_why_it_knows_no_size(build
     rig.request(keys_of(A))
     with pytest.raises(RefusedError, match=r"its server has not answered yet \(.*nobody.sock"):
         rig.resize(Tier.REMOTE, 99)
-    assert "nobody.sock" in rig.cache.stats()[Tier.REMOTE].health.last_error
+    told = rig.cache.stats()[Tier.REMOTE].health.last_error
+    assert "nobody.sock" in told
+    assert not told.endswith("."), "it stands in sentences that have an end of their own"
 
 
 def test_a_server_that_evicts_is_warned_about(build: Build, tmp_path: Path) -> None:
@@ -108,8 +110,8 @@ def test_a_request_whose_server_fails_computes_and_nothing_is_removed(
     assert all(kv_server.client.exists(value_name(key)) for key in keys_of(A))
 
 
-def test_while_the_breaker_is_open_nothing_is_matched_and_stores_are_dropped_and_counted(
-    build: Build, proxy: Proxy, clock: Clock
+def test_while_the_breaker_is_open_nothing_is_matched_and_stores_are_dropped_counted_and_explained(
+    build: Build, proxy: Proxy, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig = build(url=proxy.url)
     rig.request(keys_of(A))
@@ -123,6 +125,8 @@ def test_while_the_breaker_is_open_nothing_is_matched_and_stores_are_dropped_and
     assert rig.cache.match(keys_of(A)) == [Tier.GPU] * 2
     rig.request(keys_of(C))
     assert rig.cache.stats()[Tier.REMOTE].errors["store"] >= 4
+    assert "could not be stored in the remote tier: not asked, because it failed before: " in caplog.text
+    assert "on their way" not in caplog.text
     proxy.listen()
     look(rig, clock)
     look(rig, clock)
