@@ -99,9 +99,12 @@ class SizeTold(Schema):
     resident_tokens: int | None = Field(description="Tokens that lie in it now.")
     capacity_tokens: int | None = Field(description="Tokens that it has room for.")
     changed_at: datetime | None = Field(description="When the setting was last changed (UTC).")
-    applied_at: datetime | None = Field(description="When the engine last made it true (UTC).")
+    applied_at: datetime | None = Field(description="When the engine last took a size (UTC).")
     policy: str | None = Field(description="lru, s3fifo or arc.")
     write_mode: str | None = Field(description="write_back, write_through or write_selective.")
+    store_after_hits: int | None = Field(description="At which hit write_selective stores a block.")
+    load: str | None = Field(description="always or when_cheaper.")
+    tenant_quota: float | None = Field(description="Largest share of its blocks that one tenant may keep, 0.01 to 1.")
     reason: str = Field(description="Why applied differs from desired; empty where it does not.")
 
 

@@ -31,6 +31,7 @@ class SizeRow:
     write_mode: str | None = None
     store_after_hits: int | None = None
     load: str | None = None
+    tenant_quota: float | None = None
     reason: str = ""
 
 
@@ -63,6 +64,7 @@ def _own(setting: TierSetting, alive: Fleet) -> SizeRow:
         write_mode=setting.write_mode,
         store_after_hits=setting.store_after_hits,
         load=setting.load,
+        tenant_quota=setting.tenant_quota,
         reason=setting.reason or (live.reason if live else ""),
     )
 

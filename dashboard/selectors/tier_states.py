@@ -15,6 +15,8 @@ from dashboard.tier_modes import modes_in_words, modes_of
 from dashboard.zone import in_words
 
 UNKNOWN = "–"
+_NAMES = {"tenant_quota": "largest share of one tenant"}  # as its field is called
+_Changes = dict[tuple[str, str], list[TierChange]]  # by engine and tier
 SHRINKING = "It still holds more than its new size: what running requests read leaves when they are done."
 
 
@@ -79,14 +81,20 @@ def _canonical(setting: TierSetting) -> tuple[str, int]:
     return setting.engine, CacheTier.values.index(setting.cache_tier)
 
 
-def _last_changes() -> dict[tuple[str, str], TierChange]:
-    """The newest change of every tier, by engine and tier."""
-    newest = TierChange.objects.order_by().values("engine", "cache_tier").annotate(newest=Max("pk")).values("newest")
-    found = TierChange.objects.filter(pk__in=newest).select_related("author")
-    return {(change.engine, change.cache_tier): change for change in found}
+def _last_changes() -> _Changes:
+    """What was changed last of every tier, by engine and tier: all that was saved together, at one moment."""
+    newest = TierChange.objects.order_by().values("engine", "cache_tier").annotate(newest=Max("at"))
+    moments = {(row["engine"], row["cache_tier"]): row["newest"] for row in newest}
+    found = TierChange.objects.filter(at__in=set(moments.values())).select_related("author").order_by("pk")
+    changes: _Changes = {}
+    for change in found:
+        tier = (change.engine, change.cache_tier)
+        if change.at == moments[tier]:
+            changes.setdefault(tier, []).append(change)
+    return changes
 
 
-def _tier_state(setting: TierSetting, alive: Fleet, changes: dict[tuple[str, str], TierChange]) -> TierState:
+def _tier_state(setting: TierSetting, alive: Fleet, changes: _Changes) -> TierState:
     engine = alive.engines.get(setting.engine)
     live = engine.tiers.get(setting.cache_tier) if engine else None
     state, note = _difference(setting, alive, engine, live)
@@ -106,7 +114,7 @@ def _tier_state(setting: TierSetting, alive: Fleet, changes: dict[tuple[str, str
         applied_modes=_other_modes(setting, live),
         state=state,
         note=note,
-        last_change=_words(changes.get((setting.engine, setting.cache_tier))),
+        last_change=_words(changes.get((setting.engine, setting.cache_tier), [])),
     )
 
 
@@ -172,16 +180,23 @@ def _count(number: int | None) -> str:
 
 def change_in_words(change: TierChange) -> str:
     """ "resize 128 MiB → 128 B, ▼ ÷ 1,048,576", "policy lru → arc" """
-    words = f"{change.get_action_display()} {change.old_value} → {change.new_value}".replace("_", " ")
+    name = _NAMES.get(change.action, change.get_action_display())
+    words = f"{name} {change.old_value} → {change.new_value}".replace("_", " ")
     return ", ".join(filter(None, [words, large_factor(change.old_value, change.new_value)]))
 
 
-def _words(change: TierChange | None) -> str:
-    """ "resize 96 MiB → 128 MiB by ada, 2026-11-29 16:20:05" """
-    if change is None:
+def _words(changes: list[TierChange]) -> str:
+    """ "resize 96 MiB → 128 MiB, policy lru → arc, by ada, 2026-11-29 16:20:05" """
+    if not changes:
         return "as the engine's defaults have it"
-    what = change_in_words(change)
-    if change.action == "clear":
-        what = f"clear: {change.new_value or 'waiting for the engine'}"
-    author = change.author.get_username() if change.author else "a deleted user"
-    return f"{what}, by {author}, {in_words(change.at)}"
+    what = ", ".join(map(_what, changes))
+    author = changes[-1].author.get_username() if changes[-1].author else "a deleted user"
+    return f"{what}, by {author}, {in_words(changes[-1].at)}"
+
+
+def _what(change: TierChange) -> str:
+    return (
+        f"clear: {change.new_value or 'waiting for the engine'}"
+        if change.action == "clear"
+        else change_in_words(change)
+    )

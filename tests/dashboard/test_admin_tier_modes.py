@@ -54,7 +54,7 @@ def test_a_mode_that_cannot_be_is_refused_and_the_old_ones_stay(
 
 def test_the_largest_share_of_a_tenant_is_chosen_for_each_tier(admin: Client, cpu: TierSetting) -> None:
     page = save(admin, cpu, tenant_quota="0.5")
-    assert "tenant quota 100 % → 50 %" in page
+    assert "largest share of one tenant 100 % → 50 %" in page
     assert live(admin, "cpu")["modes"] == "LRU, write back, loaded always, a tenant at most 50 %"
     save(admin, TierSetting.objects.get(cache_tier="gpu"), tenant_quota="0.25")
     assert live(admin, "gpu")["modes"] == "LRU, a tenant at most 25 %"

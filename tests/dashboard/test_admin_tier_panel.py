@@ -37,6 +37,13 @@ def test_times_are_shown_in_the_zone_of_whoever_looks_and_it_is_named_once(admin
         assert page.count("Asia/Kolkata") == 1
 
 
+def test_all_that_was_saved_together_is_the_last_change(admin: Client, cpu: TierSetting) -> None:
+    save(admin, cpu, size="3 GiB")
+    save(admin, cpu, size="2 GiB", policy="arc", tenant_quota="0.5")
+    told = str(live(admin, "cpu")["last_change"])
+    assert told.startswith("resize 3 GiB → 2 GiB, policy lru → arc, largest share of one tenant 100 % → 50 %, by ada, ")
+
+
 @pytest.mark.parametrize(
     "cookie", ["", "Nowhere/Town", "../../etc/passwd", "/etc/passwd", "a" * 3000, "\x00", "Europe"]
 )

@@ -169,6 +169,9 @@ def test_sizes_are_desired_applied_and_used(program: Program, now: float) -> Non
     ours, theirs = sorted(program.json("sizes")["sizes"], key=lambda row: row["engine"] != "local")
     assert [ours[f"{name}_bytes"] for name in ("desired", "applied", "used")] == [2 * GIB, GIB, GIB // 4]
     assert (ours["reason"], ours["policy"], ours["capacity_tokens"]) == ("Full.", "lru", GIB // 737_280 * 16)
+    modes = ("write_mode", "store_after_hits", "load", "tenant_quota")
+    assert [ours[name] for name in modes] == ["write_back", 2, "always", 1.0]
+    assert [theirs[name] for name in modes] == [None] * 4
     assert (theirs["desired_bytes"], theirs["applied_bytes"], theirs["resident_tokens"]) == (None, 46_080 * 2080, 640)
     assert [row["engine"] for row in program.json("sizes?engine=gpu-7/0")["sizes"]] == ["gpu-7/0"]
 
