@@ -86,14 +86,18 @@ def _judge_loads(tier: TierCost, costs: Costs) -> tuple[Kind, str]:
     if load > compute:
         return Kind.COSTS, (
             f"Loads are slower than computing: 1,000 tokens take {_thousand(load)} to load and {_thousand(compute)} to "
-            f"compute. Its hits cost about {words.duration(-tier.saved_seconds)} more than they saved. Load "
-            "from it only when that is cheaper (in the admin), give it a faster disk or network, or switch it off "
-            "(size 0)."
+            f"compute. Its hits cost about {words.duration(-tier.saved_seconds)} more than they saved. "
+            f"{_instead(tier)} a faster disk or network, or switch it off (size 0)."
         )
     return Kind.PAYS, (
         f"Pays: loading is {_times(compute / load)} as fast as computing; its hits saved about "
         f"{words.duration(tier.saved_seconds)} of prefill, loads subtracted."
     )
+
+
+def _instead(tier: TierCost) -> str:
+    """Where loads were skipped, that has been chosen already."""
+    return "Give it" if tier.skipped_tokens else "Load from it only when that is cheaper (in the admin), give it"
 
 
 def _stores_without_loads(tier: TierCost) -> tuple[Kind, str]:

@@ -77,6 +77,15 @@ def test_loads_that_are_slower_than_computing_do_not_pay() -> None:
     assert verdict.kind is Kind.COSTS
     assert "1,000 tokens take 3 s to load and 2 s to compute" in verdict.sentences[0]
     assert "cost about 16 s more than they saved" in verdict.sentences[0]
+    assert "Load from it only when that is cheaper (in the admin), give it a faster disk" in verdict.sentences[0]
+
+
+def test_nobody_is_advised_to_choose_what_is_chosen_already() -> None:
+    verdict = judged(load_seconds=48.0, saved_seconds=-16.0, skipped_tokens=7_296)
+    assert verdict.sentences[0].endswith(
+        "than they saved. Give it a faster disk or network, or switch it off (size 0)."
+    )
+    assert verdict.sentences[1].startswith("7,296 tokens that it had were computed all the same")
 
 
 @pytest.mark.parametrize("num_loads", [1, 19])
