@@ -271,6 +271,8 @@ class Ladder:
         if copy.holds:
             if level.rank == 0:
                 self._gpu.evicted(copy)
+            elif self._may_be_written(copy):
+                self._movers.delete(level.tier, copy.node.key)
             return
         if level.rank == 0:
             self._gpu.drained(copy.slot)
@@ -279,6 +281,11 @@ class Ladder:
         if level.rank and self._is_to_be_removed(copy):
             self._movers.delete(level.tier, copy.node.key)
         copy.give_row()
+
+    def _may_be_written(self, copy: Copy) -> bool:
+        """A file whose write nobody has told of yet: it goes before that of whoever gets its place is written."""
+        is_under_way = not copy.is_valid and copy.host is not None and copy.host.is_filled
+        return copy.level.tier is Tier.DISK and is_under_way and not self._has_newer(copy)
 
     def submit(self) -> None:
         self._movers.submit(self._disk.num_coming if self._disk else 0)

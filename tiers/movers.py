@@ -2,7 +2,8 @@
 
 Near lane: copies out of gpu slots and files to be passed on, then copies into gpu slots from host memory, many blocks
 an operation. Files are read into gpu slots as soon as those have been emptied; they are removed before others are
-written, so that the folder never outgrows its budget. A server has lanes of its own. Knows nothing about tiers' books.
+written, so that the folder never outgrows its budget but for files that are still being read. A server has lanes of
+its own. Knows nothing about tiers' books.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,7 @@
 """Files kept to be written over: at most as many as there are blocks to come, and all of them are used or go."""
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -169,4 +170,23 @@ def test_no_file_is_kept_for_a_block_that_was_given_up_on_its_way(tmp_path: Path
     assert lease is not None
     rig.cache.release(lease)
     rig.settle()
+    rig.cache.close()
+
+
+def test_a_block_that_leaves_before_its_write_was_told_makes_room_before_the_next_is_written(tmp_path: Path) -> None:
+    rig = make_rig(config(gpu=2, cpu=2, disk=1, path=tmp_path, num_threads=2))
+    for number in (1, 2):
+        rig.request(keys_of([number, number]))
+    assert rig.resident() == {Tier.GPU: 2, Tier.CPU: 2, Tier.DISK: 0}
+    seen: list[str] = []
+    for num_left in (1, 0):  # each sends one down, and nothing is polled
+        rig.resize(Tier.CPU, num_left)
+        deadline = time.monotonic() + 10
+        while [path.name for path in tmp_path.rglob("*.kv")] in ([], seen) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        seen = [path.name for path in tmp_path.rglob("*.kv")]
+        assert len(seen) == 1
+    rig.settle()
+    assert [path.name for path in tmp_path.rglob("*.kv")] == seen
+    assert rig.resident()[Tier.DISK] == 1
     rig.cache.close()
