@@ -81,7 +81,7 @@ class Ladder:
     def _trim(self, level: Level) -> bool:
         num_left = SURPLUS_A_STEP
         while num_left and level.is_beyond and (surplus := level.eviction.surplus()):
-            self.evict(surplus, "quota")
+            self.evict(surplus, "resize" if level.is_shrinking and level.is_over else "quota")
             num_left -= 1
         level.is_behind = not num_left and level.is_beyond
         return num_left < SURPLUS_A_STEP

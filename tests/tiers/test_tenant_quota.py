@@ -54,6 +54,21 @@ def test_what_leaves_gpu_for_its_tenants_share_goes_down_like_other_blocks() -> 
     assert rig.cache.match(keys_of([1] * 7)) == [Tier.GPU] * 4 + [Tier.CPU] * 3
 
 
+@pytest.mark.parametrize(("blocks", "reasons"), [(0, {"resize": 4}), (6, {"quota": 1})])
+def test_what_leaves_a_tier_that_shrinks_leaves_for_its_size_where_it_is_beyond_that(
+    blocks: int, reasons: dict[str, int]
+) -> None:
+    rig = make_rig(config(gpu=4, cpu=8, quota=0.5))
+    for word in range(3):
+        rig.request(keys_of([word] * 3), tenant="a")
+    before = rig.cache.stats()[Tier.CPU]
+    assert before.resident_blocks == 4, "half of the tier"
+    rig.resize(Tier.CPU, blocks)
+    told = rig.cache.stats()[Tier.CPU].evicted_blocks
+    new = {reason: number - before.evicted_blocks[reason] for reason, number in told.items()}
+    assert {reason: number for reason, number in new.items() if number} == reasons
+
+
 def test_requests_without_a_tenant_are_one_tenant_like_the_others() -> None:
     rig = make_rig(config(gpu=8, quota=0.5))
     for word in range(3):
