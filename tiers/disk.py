@@ -82,17 +82,20 @@ class DiskStore:
         return f"{self._root}/{name[:2]}/{name}{SUFFIX}"
 
     def write(self, key: BlockKey, parent_key: BlockKey, position: int, slab: memoryview, tenant: str = NOBODY) -> None:
-        """Raises OSError, and leaves no file, if the block could not be written whole."""
-        payload = self._layout.codec.encode(slab)
-        header = self._layout.header(key, parent_key, position, payload, tenant)
+        """Raises OSError, and leaves no file, if the block could not be written whole.
+
+        Nor is the file left that it would have been written over: `spares` counts each write as one less.
+        """
         path, is_spare = self._name_of(key), bool(self._spares)
         temporary = self._spares.pop() if is_spare else _temporary(path)
         try:
+            payload = self._layout.codec.encode(slab)
+            header = self._layout.header(key, parent_key, position, payload, tenant)
             with suppress(FileExistsError):
                 os.mkdir(os.path.dirname(path), 0o700)
             write_file(temporary, [payload, header], over=is_spare)
             os.replace(temporary, path)
-        except OSError:
+        except Exception:
             for leftover in (temporary, path):
                 with suppress(OSError):
                     os.unlink(leftover)

@@ -171,6 +171,7 @@ class CacheMachine(RuleBasedStateMachine):
     @rule(is_full=st.booleans())
     def fill_the_disk(self, is_full: bool) -> None:
         def refuse(*_: object) -> None:
+            self.cache._parts.disk.drop_spare()  # type: ignore[union-attr]  # what it would have been written over
             raise OSError(errno.ENOSPC, "No space left on device")
 
         disk = self.cache._parts.disk

@@ -95,6 +95,20 @@ def test_a_file_that_is_gone_cannot_be_set_aside_and_one_that_goes_later_is_no_h
     assert read(store, KEYS[2]) == content(KEYS[2])
 
 
+def test_a_write_that_fails_before_it_has_begun_keeps_no_file_either(
+    store: DiskStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(slab: memoryview) -> memoryview:
+        raise MemoryError
+
+    write(store, KEYS[0])
+    store.set_aside(KEYS[0])
+    monkeypatch.setattr(store._layout.codec, "encode", refuse)
+    with pytest.raises(MemoryError):
+        write(store, KEYS[1])
+    assert not files_of(store)
+
+
 @pytest.mark.parametrize("link", [os.symlink, os.link])
 def test_nothing_is_written_through_a_link_in_a_files_place(
     store: DiskStore, tmp_path: Path, link: Callable[[Path, Path], None]
