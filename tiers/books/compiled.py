@@ -1,8 +1,9 @@
 """How functions over integer arrays are compiled, and where the machine code is kept between starts.
 
 numba compiles at the first call (all of it: about as long as loading the model) and keeps an entry's code in a folder.
-It notices when the entry's own file changes, but not the files of the parts that are compiled into it. So the folder is
-named after all of them. Where no folder can be written, everything is compiled at every start.
+It notices when the entry's own file has another time or size, but not its content, nor the files of the parts that are
+compiled into it. So the folder is named after all of them. Where no folder can be written, everything is compiled at
+every start.
 """
 
 import os
@@ -23,13 +24,13 @@ Words = NDArray[Any]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _sources() -> str:
+def sources(root: Path) -> str:
     """A name for the state of every file from which something is compiled."""
-    root = Path(__file__).parents[1]
     digest = blake2b(numba.__version__.encode(), digest_size=8)
     for path in sorted(root.rglob("*.py")):
-        if path.parent.name in ("books", "policies", "whatif"):
-            digest.update(path.read_bytes())
+        text = path.read_bytes()
+        if path.parent.name in ("books", "policies", "whatif") or b"\n@aside\n" in text:
+            digest.update(text)
     return digest.hexdigest()
 
 
@@ -37,7 +38,7 @@ def _keep_code() -> None:
     """In the folder that is asked for, or beside the sources, whose code it is, if that can be written."""
     beside = Path(__file__).parent / "__pycache__"
     folder = os.environ.get("NUMBA_CACHE_DIR") or str(beside / "numba")
-    vars(numba.config)["CACHE_DIR"] = str(Path(folder) / _sources())
+    vars(numba.config)["CACHE_DIR"] = str(Path(folder) / sources(Path(__file__).parents[1]))
 
 
 _keep_code()

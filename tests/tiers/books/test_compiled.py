@@ -1,5 +1,7 @@
 """What is compiled does not manage memory unless it says so: else every call of a part counts who has each table."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -7,7 +9,7 @@ import numpy as np
 import pytest
 
 from tiers.books.ahead import ask_for
-from tiers.books.compiled import ENTRIES, Ints64, entry, making_entry, part
+from tiers.books.compiled import ENTRIES, Ints64, entry, making_entry, part, sources
 from tiers.books.counter import next_of
 from tiers.books.layout import empty_table
 
@@ -40,6 +42,21 @@ def _newly_made(size: int) -> Ints64:
 def others_warm_up_what_is_theirs() -> None:
     for own in (_sum_of_seconds, _new, _newly_made):
         ENTRIES.remove(own)
+
+
+@pytest.mark.parametrize("name", ["books/moves.py", "policies/lru.py", "whatif/stack.py", "read_turns.py"])
+def test_code_that_is_kept_is_not_that_of_other_sources_with_the_same_times_and_sizes(
+    tmp_path: Path, name: str
+) -> None:
+    """As they have in what was built to be the same whenever it is built."""
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    seen = set()
+    for number in b"12":
+        path.write_bytes(b"from compiled import aside\n\n\n@aside\ndef one():\n    return %d\n" % number)
+        os.utime(path, (1, 1))
+        seen.add(sources(tmp_path))
+    assert len(seen) == 2
 
 
 def test_a_part_sees_the_arrays_of_its_entry() -> None:
