@@ -13,6 +13,8 @@ from dashboard.selectors.flows import Flow
 _ORIGINS = (COMPUTED, "found", *TIER_ORDER)
 _ENDS = (*TIER_ORDER, "freed", "dropped")
 _GREY = "#7f8896"
+_EDGE = 0.001  # plotly takes 0 for a place that was not given
+_GAP = 0.05
 _LABELS = {
     "found": "found on disk or server",
     "freed": "freed: another tier has it",
@@ -21,7 +23,7 @@ _LABELS = {
 
 
 def flows_figure(flows: Sequence[Flow]) -> Figure:
-    """The links are the flows, in tokens; nodes without any are left out."""
+    """The links are the flows, in tokens; nodes without any are left out. Each side has its order in every period."""
     origins = [origin for origin in _ORIGINS if any(flow.origin == origin for flow in flows)]
     ends = [end for end in _ENDS if any(flow.to == end for flow in flows)]
     node = {
@@ -30,6 +32,11 @@ def flows_figure(flows: Sequence[Flow]) -> Figure:
         "pad": 14,
         "thickness": 14,
         "line": {"width": 0},
+        "x": [*([_EDGE] * len(origins)), *([1 - _EDGE] * len(ends))],
+        "y": [
+            *_middles([sum(flow.tokens for flow in flows if flow.origin == origin) for origin in origins]),
+            *_middles([sum(flow.tokens for flow in flows if flow.to == end) for end in ends]),
+        ],
         "hovertemplate": "%{label}: %{value:,} tokens<extra></extra>",
     }
     link = {
@@ -50,6 +57,15 @@ def flow_rows(flows: Sequence[Flow]) -> list[dict[str, Any]]:
         {"from": label(flow.origin), "to": label(flow.to), "tokens": flow.tokens, "share": flow.tokens / total}
         for flow in flows
     ]
+
+
+def _middles(sizes: Sequence[int]) -> list[float]:
+    """Of nodes of these sizes from top to bottom of a side, with gaps between them."""
+    height, places, before = 1 - _GAP * (len(sizes) - 1), list[float](), 0
+    for index, size in enumerate(sizes):
+        places.append(max(_EDGE, (before + size / 2) / sum(sizes) * height + _GAP * index))
+        before += size
+    return places
 
 
 def label(name: str) -> str:

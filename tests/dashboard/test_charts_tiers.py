@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from dashboard.charts import bandwidth_figure, failures_figure, flows_figure, load_times_figure, skipped_figure
 from dashboard.charts.flows import flow_rows
 from dashboard.selectors.flows import Flow
@@ -59,6 +61,18 @@ def test_the_sankey_has_every_flow_once_from_left_to_right() -> None:
     ]
     assert set(sankey["link"]["source"]).isdisjoint(sankey["link"]["target"])
     assert len(names) == len(sankey["node"]["color"]) == 6
+
+
+@pytest.mark.parametrize("flows", [FLOWS, FLOWS[::-1], [Flow("gpu", "cpu", 1), Flow("computed", "gpu", 10**12)]])
+def test_the_sides_of_the_sankey_have_the_same_order_whatever_moved_most(flows: list[Flow]) -> None:
+    node = flows_figure(flows)["data"][0]["node"]
+    sides: dict[float, list[tuple[float, str]]] = {}
+    for x, y, name in zip(node["x"], node["y"], node["label"], strict=True):
+        assert 0 < y < 1
+        sides.setdefault(x, []).append((y, name))
+    left, right = ([name for _, name in sorted(side)] for _, side in sorted(sides.items()))
+    assert left == [name for name in ("computed", "gpu", "cpu") if name in left]
+    assert right == [name for name in ("gpu", "cpu", "dropped: no tier has it") if name in right]
 
 
 def test_the_table_of_flows_says_the_same_with_shares() -> None:
