@@ -117,6 +117,7 @@ def test_a_pipe_in_a_files_place_is_not_waited_for(store: DiskStore) -> None:
 
 
 def test_where_no_file_can_be_opened_any_more_the_error_says_so(store: DiskStore) -> None:
+    assert read(store) == CONTENT  # what is compiled was opened before
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
     try:
