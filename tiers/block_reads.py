@@ -51,14 +51,13 @@ class BlockReads:
 
     def __init__(self, files: BlockFiles, keys: Sequence[BlockKey]) -> None:
         self._files = files
-        self._codec = files.codec
         self._keys = as_bytes(b"".join(keys)).reshape(-1, KEY_BYTES)
         self._turn = np.zeros(1, np.int64)
         self._found = np.full(len(keys), UNREAD, np.int64)
 
     def into(self, pool: MemoryPool, slots: Sequence[int]) -> Callable[[], None]:
         """What each thread calls: it reads every file that no other has taken, each into its slot."""
-        if self._codec.is_plain:
+        if self._files.codec.is_plain:
             return self._turns(slice(None), pool.addresses(slots), self._turn)
 
         def read() -> None:
@@ -69,12 +68,13 @@ class BlockReads:
 
     def each(self, target_of: Callable[[int], memoryview]) -> Iterator[int]:
         """The same, one after the other into what `target_of` gives for its index; those that are whole."""
+        codec = self._files.codec
         while (index := next_of(self._turn)) < len(self._found):
             target = target_of(index)
-            payload = self._codec.landing(target)
+            payload = codec.landing(target)
             self._read_one(index, payload)
             if self._found[index] == WHOLE:
-                self._codec.decode(payload, target)
+                codec.decode(payload, target)
                 yield index
 
     @property

@@ -106,8 +106,8 @@ class DiskStore:
         reads = self.reads([key])
         for _ in reads.each(lambda index: target):
             """It is the only one."""
-        if reads.errors:
-            raise reads.errors[0]
+        if errors := reads.errors:
+            raise errors[0]
 
     def reads(self, keys: Sequence[BlockKey]) -> BlockReads:
         """For as many threads as there are."""
